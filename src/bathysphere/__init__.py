@@ -1,0 +1,1 @@
+"""Planning with ensembles of value functions for hard, sparse-reward, discrete problems."""

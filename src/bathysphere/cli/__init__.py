@@ -1,0 +1,86 @@
+"""The `bathysphere` command: a table of verbs, each a module that is imported only when asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+import traceback
+from importlib.metadata import version
+
+from bathysphere.errors import BathysphereError
+
+# verb -> (module with `run(argv) -> int`, one line of help)
+VERBS: dict[str, tuple[str, str]] = {
+    "play": ("bathysphere.cli.play", "play a world yourself, in the terminal"),
+    "draw": (
+        "bathysphere.cli.draw",
+        "play an episode at random or from given actions, save it as GIF and PNG",
+    ),
+    "levels": ("bathysphere.cli.levels", "generate, convert, check and show Sokoban levels"),
+    "bench": ("bathysphere.cli.bench", "measure how fast the parts are on this machine"),
+}
+
+_EXAMPLES = """\
+examples:
+  bathysphere play sokoban
+  bathysphere draw toy-montezuma --out demo/montezuma
+  bathysphere <verb> --help"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one verb and returns the exit code: 0 fine, 1 the verb says no, 2 bad input, 130 interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        return _dispatch(arguments)
+    except BathysphereError as error:
+        if debug:
+            traceback.print_exc()
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Give Python's own flush at exit nowhere to fail.
+        sys.stdout = None
+        return 0
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        sys.stdout.write(usage())
+        return 0
+    if arguments[0] == "--version":
+        sys.stdout.write(f"bathysphere {version('bathysphere')}\n")
+        return 0
+    verb, rest = arguments[0], arguments[1:]
+    if verb not in VERBS:
+        close = difflib.get_close_matches(verb, VERBS, n=1)
+        hint = f"Did you mean '{close[0]}'?" if close else f"Choose one of: {', '.join(VERBS)}."
+        raise BathysphereError(f"There is no verb '{verb}'. {hint} 'bathysphere --help' explains them.")
+    run = importlib.import_module(VERBS[verb][0]).run
+    return int(run(rest))
+
+
+def usage() -> str:
+    """Returns the text of `bathysphere --help`."""
+    width = max(map(len, VERBS))
+    lines = [f"  {verb:<{width}}  {summary}" for verb, (_, summary) in VERBS.items()]
+    return "\n".join(
+        [
+            "usage: bathysphere <verb> [options]",
+            "",
+            "Planning with ensembles of value functions for hard, sparse-reward, discrete problems.",
+            "",
+            "verbs:",
+            *lines,
+            "",
+            "Every verb takes --help, --json (one JSON object on stdout) and --debug (tracebacks of errors).",
+            "",
+            _EXAMPLES,
+            "",
+        ]
+    )

@@ -1,0 +1,85 @@
+"""The contract every world keeps: rules and presentation over rows of bytes.
+
+Shape letters used throughout the package: `B` batch of episodes, `n` any number of rows, `S` bytes per state,
+`A` actions, `E` ensemble members, `T` time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+States = NDArray[np.uint8]
+
+
+class Successors(NamedTuple):
+    """Everything one step ahead of `n` states, for all actions at once."""
+
+    states: States  # uint8 [n, A, S]
+    rewards: NDArray[np.float64]  # float64 [n, A], reward on the edge
+    terminal: NDArray[np.bool_]  # bool [n, A], the successor ends the episode
+    solved: NDArray[np.bool_]  # bool [n, A], the successor is a success (implies terminal in our worlds)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Observations are plain numbers: `observe` returns float32 [n, size]."""
+
+    size: int
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Observations are grids of categories: `observe` returns int32 or uint8 [n, *shape], each < num_categories.
+
+    Networks read them as one-hot vectors, and need never materialise those.
+    """
+
+    shape: tuple[int, ...]
+    num_categories: int
+
+
+ObservationSpec = Features | Categories
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Anything that predicts successors: the domain itself (perfect), a learned network, a user's simulator."""
+
+    def successors(self, states: States) -> Successors:
+        """Predicts all actions' outcomes for `states`, uint8 [n, S]. Pure: same rows in, same rows out."""
+        ...
+
+
+@runtime_checkable
+class Domain(Model, Protocol):
+    """A deterministic, discrete world. Two states are equal iff their bytes are.
+
+    A move that is impossible in a state leaves the state unchanged; the planner's loop avoidance then never picks it.
+    Terminal states must map to themselves with reward 0.
+    """
+
+    name: str
+    state_size: int  # S
+    action_names: tuple[str, ...]  # A of them
+    max_steps: int  # the usual time limit; reaching it is truncation, not an end
+    observation: ObservationSpec
+
+    def initial(self, n: int, rng: np.random.Generator) -> States:
+        """Returns `n` start states, uint8 [n, S]."""
+        ...
+
+    def observe(self, states: States) -> NDArray[np.generic]:
+        """Returns what networks see of `states`, in the form `observation` declares."""
+        ...
+
+    def render(self, state: States) -> NDArray[np.uint8]:
+        """Draws one state, uint8 [S], as an RGB picture, uint8 [height, width, 3]."""
+        ...
+
+    def text(self, state: States) -> str:
+        """Draws one state, uint8 [S], with characters."""
+        ...

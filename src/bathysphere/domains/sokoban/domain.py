@@ -1,0 +1,132 @@
+"""Sokoban: push every box onto a target. One wrong push can spoil a level for good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import Categories, States, Successors
+from bathysphere.domains.rows import as_rows
+from bathysphere.domains.sokoban import hindsight, rules
+from bathysphere.domains.sokoban.formats import read_levels
+from bathysphere.domains.sokoban.generator import GeneratorConfig, generate
+from bathysphere.domains.sokoban.levels import Level, grid_text, pad
+from bathysphere.domains.sokoban.rules import ACTION_NAMES, NUM_CODES, Rewards
+from bathysphere.domains.sokoban.tiles import draw_board
+from bathysphere.errors import BathysphereError
+
+
+@dataclass(frozen=True)
+class SokobanConfig:
+    """Which levels to play, and what moves pay."""
+
+    level_file: str | None = None
+    """Level file (Boxoban, XSB or .sok), or folder of them, to draw levels from. None: generated levels."""
+    pad_levels: bool = False
+    """Fill smaller levels of a file up with walls to the size of its largest. Off: refuse mixed sizes."""
+    generator: GeneratorConfig = field(default_factory=GeneratorConfig)
+    """Board size, number of boxes and constants of the generator. Unused with a level file."""
+    num_boards: int | None = None
+    """Number of generated boards to draw from. None: a fresh board for every episode."""
+    board_seed: int = 0
+    """Seed of those boards, from 0. Unused without num_boards."""
+    rewards: Rewards = field(default_factory=Rewards)
+    """What moves pay, in points."""
+    max_steps: int = 200
+    """Usual time limit of an episode, in moves. The authors' single-board runs use 100."""
+
+    def __post_init__(self) -> None:
+        """Checks what the parts do not check themselves."""
+        for name, value, least in (
+            ("num_boards", self.num_boards, 1),
+            ("board_seed", self.board_seed, 0),
+            ("max_steps", self.max_steps, 1),
+        ):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+                raise BathysphereError(
+                    f"Sokoban's {name} must be a whole number from {least}; got {value!r}."
+                )
+        if self.level_file is not None and self.num_boards is not None:
+            raise BathysphereError(
+                "Sokoban's boards come from level_file or from the generator (num_boards); got both. "
+                "Drop one."
+            )
+
+
+class Sokoban:
+    """The Sokoban domain. A state is the board: one cell code per byte, row by row, S = height * width."""
+
+    name = "sokoban"
+    action_names = ACTION_NAMES
+
+    def __init__(self, config: SokobanConfig | None = None, levels: Sequence[Level] | None = None) -> None:
+        """Collects the levels to draw from: `levels` if given, otherwise what `config` names.
+
+        Raises:
+          BathysphereError: for unreadable levels, levels of different sizes without `pad_levels`, or a level
+            that is solved from the start.
+        """
+        self.config = config or SokobanConfig()
+        if levels is None and self.config.level_file is not None:
+            levels = read_levels(self.config.level_file)
+        if levels is None and self.config.num_boards is not None:
+            levels = generate(self.config.num_boards, self.config.generator, self.config.board_seed)
+        self.levels = None if levels is None else tuple(levels)
+        if self.levels is None:
+            self.shape = (self.config.generator.height, self.config.generator.width)
+        else:
+            self.shape = _common_shape(self.levels, self.config.pad_levels)
+            self._boards = np.stack([pad(level.grid, self.shape).ravel() for level in self.levels])
+            if (solved := rules.is_solved(self._boards)).any():
+                number = int(np.argmax(solved))
+                raise BathysphereError(
+                    f"Level {number + 1} ('{self.levels[number].title}') is already solved: no box is off "
+                    "target. Remove it."
+                )
+        self.state_size = self.shape[0] * self.shape[1]
+        self.max_steps = self.config.max_steps
+        self.observation = Categories(self.shape, NUM_CODES)
+
+    def initial(self, n: int, rng: np.random.Generator) -> States:
+        """Draws `n` of the levels uniformly, with replacement, or makes `n` fresh ones."""
+        if self.levels is not None:
+            return self._boards[rng.integers(len(self._boards), size=n)]
+        fresh = generate(n, self.config.generator, int(rng.integers(2**63)))
+        return np.array([level.grid for level in fresh], np.uint8).reshape(n, self.state_size)
+
+    def successors(self, states: States) -> Successors:
+        """Plays all four moves; solved boards stay as they are."""
+        return rules.successors(as_rows(states, self.state_size), self.shape, self.config.rewards)
+
+    def relabel(self, states: States, rng: np.random.Generator) -> tuple[States, NDArray[np.float64]]:
+        """Hindsight on one unsolved episode, uint8 [T, S]; see `hindsight.relabel`."""
+        return hindsight.relabel(as_rows(states, self.state_size), rng, self.config.rewards)
+
+    def observe(self, states: States) -> NDArray[np.uint8]:
+        """Returns the cell codes as boards, uint8 [n, height, width]."""
+        return as_rows(states, self.state_size).reshape(-1, *self.shape)
+
+    def render(self, state: States) -> NDArray[np.uint8]:
+        """Draws the board with tiles."""
+        return draw_board(state.reshape(self.shape))
+
+    def text(self, state: States) -> str:
+        """Draws the board with XSB characters."""
+        return grid_text(state.reshape(self.shape))
+
+
+def _common_shape(levels: Sequence[Level], pad_levels: bool) -> tuple[int, int]:
+    if not levels:
+        raise BathysphereError("Sokoban needs at least one level; the list is empty.")
+    shapes = {level.shape for level in levels}
+    if len(shapes) > 1 and not pad_levels:
+        sizes = ", ".join(f"{height}x{width}" for height, width in sorted(shapes)[:5])
+        raise BathysphereError(
+            f"The levels have {len(shapes)} different sizes ({sizes}{', ...' if len(shapes) > 5 else ''}), "
+            "but states have one. Turn on pad_levels to fill them up with walls, or choose levels "
+            "of one size."
+        )
+    return max(height for height, _ in shapes), max(width for _, width in shapes)

@@ -1,0 +1,38 @@
+"""How finished games become updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bathysphere.errors import BathysphereError
+from bathysphere.learning.masks import MaskConfig
+from bathysphere.learning.replay import ReplayConfig
+from bathysphere.learning.targets import TargetKind
+
+
+@dataclass(frozen=True)
+class LearningConfig:
+    """The learner: what it learns from, and how often."""
+
+    target: TargetKind = "bootstrap"
+    """Value a state should have had: the planner's own at the end of the game (bootstrap), or what really followed."""
+    hindsight: float = 0.0
+    """Probability that an unsolved game is relabelled towards what it did reach (domains that offer it)."""
+    batch_size: int = 32
+    """Entries per update, solved and unsolved together."""
+    steps_per_update: float = 10.0
+    """Real steps of finished games per update; updates that fell due before `min_games` are caught up."""
+    min_games: int = 100
+    """No update before more games than this are finished."""
+    mask: MaskConfig = field(default_factory=MaskConfig)
+    """How training data are shared out among the members."""
+    replay: ReplayConfig = field(default_factory=ReplayConfig)
+    """What is kept and how it is drawn."""
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise BathysphereError(f"learning.batch_size is {self.batch_size}; expected at least 1.")
+        if self.steps_per_update <= 0:
+            raise BathysphereError(f"learning.steps_per_update is {self.steps_per_update}; expected more than 0.")
+        if not 0 <= self.hindsight <= 1:
+            raise BathysphereError(f"learning.hindsight is {self.hindsight}; expected a probability.")

@@ -1,0 +1,65 @@
+"""Hindsight: pretend that what an unsolved game did achieve was its goal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import States
+from bathysphere.errors import BathysphereError
+from bathysphere.planning import Episode
+
+
+@runtime_checkable
+class Relabeller(Protocol):
+    """A domain that can rewrite a game's states for another goal."""
+
+    def relabel(self, states: States, rng: np.random.Generator) -> tuple[States, NDArray[np.float64]]:
+        """Rewrites a game for a goal that it reached.
+
+        Args:
+          states: uint8 [T, S], the states where moves were made, in order.
+          rng: chooses the goal.
+
+        Returns:
+          The first T' <= T states under the new goal, uint8 [T', S], and the reward of the move out of each,
+          float64 [T'].
+        """
+        ...
+
+
+def with_hindsight(episode: Episode, domain: object, intensity: float, rng: np.random.Generator) -> Episode:
+    """Relabels an unsolved game with probability `intensity`; any other game is returned as it is.
+
+    A relabelled game stays unsolved, as in the authors' code, so replay keeps it with the failures.
+    Use it with factual_rewards targets: its search values are cut to its length but are of the old goal.
+
+    Args:
+      episode: a finished game.
+      domain: one with a `relabel` method, unless intensity is 0.
+      intensity: probability in [0, 1].
+      rng: decides, and chooses the goal.
+    """
+    if intensity == 0:
+        return episode
+    if not isinstance(domain, Relabeller):
+        raise BathysphereError(
+            f"hindsight needs a domain with a relabel method, and {type(domain).__name__} has none; "
+            "set the hindsight intensity to 0."
+        )
+    # Drawn for solved games too, so that the stream of numbers does not depend on their outcome.
+    is_chosen = rng.random() < intensity
+    if episode.solved or len(episode) < 2 or not is_chosen:
+        return episode
+    states, rewards = domain.relabel(episode.states, rng)
+    length = len(states)
+    return replace(
+        episode,
+        states=states,
+        rewards=rewards,
+        actions=episode.actions[:length],
+        search_values=episode.search_values[:length],
+    )

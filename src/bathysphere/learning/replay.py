@@ -1,0 +1,151 @@
+"""Replay: recent games, solved and unsolved kept apart, and batches drawn from both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import States
+from bathysphere.errors import BathysphereError
+from bathysphere.learning.masks import split_mask
+from bathysphere.learning.store import Arrays, GameStore
+from bathysphere.values.batch import Batch
+
+
+@dataclass(frozen=True)
+class ReplayConfig:
+    """What is kept and how it is drawn."""
+
+    capacity: int = 100
+    """Games kept in each class, solved and unsolved; the oldest goes first."""
+    solved_share: float = 0.5
+    """Share of a batch that comes from solved games, rounded down, while both classes have games."""
+    sampling: Literal["game", "length"] = "game"
+    """game: every game is equally likely, then every state in it (the authors' code); length: every state is
+    equally likely (the paper)."""
+
+    def __post_init__(self) -> None:
+        if self.capacity < 1:
+            raise BathysphereError(f"replay.capacity must be at least 1 game, got {self.capacity}.")
+        if not 0 <= self.solved_share <= 1:
+            raise BathysphereError(f"replay.solved_share must be between 0 and 1, got {self.solved_share}.")
+
+
+class Observer(Protocol):
+    """The part of a domain that turns states into what networks see."""
+
+    def observe(self, states: States) -> NDArray[np.generic]:
+        """Returns the observations of states, uint8 [n, S]."""
+        ...
+
+
+class Sample(NamedTuple):
+    """`u` batches of `b` entries; in each batch the entries of solved games come first."""
+
+    states: States  # uint8 [u, b, S]
+    targets: NDArray[np.float32]  # float32 [u, b]
+    mask: NDArray[np.bool_]  # bool [u, b, E]
+    num_solved: int  # of each batch
+
+    def split(self) -> Sample:
+        """Returns the same entries, each batch cut into a part for each member; see `split_mask`."""
+        _, batch_size, num_members = self.mask.shape
+        mask = split_mask(self.num_solved, batch_size - self.num_solved, num_members)
+        return self._replace(mask=np.broadcast_to(mask, self.mask.shape))
+
+    def observed(self, domain: Observer) -> Batch:
+        """Returns the same entries as `Ensemble.update_many` takes them."""
+        num_updates, batch_size, state_size = self.states.shape
+        observations = domain.observe(self.states.reshape(-1, state_size))
+        shape = (num_updates, batch_size, *observations.shape[1:])
+        return Batch(observations.reshape(shape), self.targets, self.mask)
+
+
+class Replay:
+    """The memory of a run.
+
+    Args:
+      config: capacity and sampling.
+      state_size: S.
+      num_members: E.
+      max_length: the most states one game can have; memory is bounded by capacity times this.
+    """
+
+    def __init__(self, config: ReplayConfig, state_size: int, num_members: int, max_length: int) -> None:
+        self.config = config
+        self._solved = GameStore(config.capacity, max_length, state_size, num_members)
+        self._unsolved = GameStore(config.capacity, max_length, state_size, num_members)
+
+    @property
+    def num_solved_games(self) -> int:
+        """Solved games held now."""
+        return self._solved.num_games
+
+    @property
+    def num_unsolved_games(self) -> int:
+        """Unsolved games held now."""
+        return self._unsolved.num_games
+
+    @property
+    def num_games_added(self) -> int:
+        """Games ever added."""
+        return self._solved.num_added + self._unsolved.num_added
+
+    def add(
+        self,
+        states: States,
+        targets: NDArray[np.floating],
+        mask: NDArray[np.bool_],
+        solved: bool,
+    ) -> None:
+        """Stores a game in its class, in place of the oldest one there if that is full.
+
+        Args:
+          states: uint8 [T, S], T at least 1.
+          targets: float [T], stored as float32.
+          mask: bool [T, E].
+          solved: the class.
+        """
+        (self._solved if solved else self._unsolved).add(states, targets, mask)
+
+    def sample(self, num_batches: int, batch_size: int, rng: np.random.Generator) -> Sample:
+        """Draws batches, with replacement.
+
+        Each batch has int(batch_size * solved_share) entries from solved games and the rest from
+        unsolved ones; if one class has no game, all come from the other.
+        """
+        if self.num_games_added == 0:
+            raise BathysphereError("replay is empty; add a finished game before sampling.")
+        num_solved = int(batch_size * self.config.solved_share)
+        if self._solved.num_games == 0:
+            num_solved = 0
+        elif self._unsolved.num_games == 0:
+            num_solved = batch_size
+        store = self._solved
+        states = np.empty((num_batches, batch_size, store.state_size), np.uint8)
+        targets = np.empty((num_batches, batch_size), np.float32)
+        mask = np.empty((num_batches, batch_size, store.num_members), np.bool_)
+        draws = rng.random((num_batches, batch_size, 2))
+        by_length = self.config.sampling == "length"
+        for store, first, last in ((self._solved, 0, num_solved), (self._unsolved, num_solved, batch_size)):
+            if first < last:
+                store.read(draws, by_length, first, last, states, targets, mask)
+        return Sample(states, targets, mask, num_solved)
+
+    def state_dict(self) -> Arrays:
+        """Returns copies of everything held, as a flat dict of arrays, without unused memory."""
+        state = {f"solved.{name}": value for name, value in self._solved.state_dict().items()}
+        return state | {f"unsolved.{name}": value for name, value in self._unsolved.state_dict().items()}
+
+    def load_state_dict(self, state: Arrays) -> None:
+        """Restores what `state_dict` returned, from a replay with the same settings.
+
+        Mutates: the replay.
+        """
+        for prefix, store in (("solved.", self._solved), ("unsolved.", self._unsolved)):
+            store.load_state_dict(
+                {name.removeprefix(prefix): v for name, v in state.items() if name.startswith(prefix)}
+            )

@@ -1,0 +1,47 @@
+"""What the value of each state of a finished game should have been."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.planning import Episode
+
+TargetKind = Literal["bootstrap", "factual", "factual_discount", "factual_rewards"]
+
+
+def discounted_returns(rewards: NDArray[np.float64], discount: float) -> NDArray[np.float64]:
+    """Returns v[t] = rewards[t] + discount * v[t + 1], with v[T] = 0. Float64 [T].
+
+    >>> discounted_returns(np.array([0.0, 1.0, 4.0]), 0.5).tolist()
+    [1.5, 3.0, 4.0]
+    """
+    returns = np.empty(len(rewards))
+    value = 0.0
+    for t in range(len(rewards) - 1, -1, -1):
+        value = rewards[t] + discount * value
+        returns[t] = value
+    return returns
+
+
+def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.float64]:
+    """Returns the target of every state of `episode`, float64 [T].
+
+    Args:
+      episode: a finished game.
+      kind: bootstrap: the planner's own value of the state at the end of the game (mean over members, so the
+        same for all of them). factual: 1 if the game was solved, else 0. factual_discount: the same,
+        discounted by the number of moves left after this one. factual_rewards: the discounted sum of the
+        rewards that followed. In the factual kinds the last state gets the final reward undiscounted, as in
+        the authors' code; the paper's recursion gives it 0.
+      discount: of factual_discount and factual_rewards.
+    """
+    if kind == "bootstrap":
+        return episode.search_values.copy()
+    if kind == "factual_rewards":
+        return discounted_returns(episode.rewards, discount)
+    outcome = np.zeros(len(episode))
+    outcome[-1:] = float(episode.solved)
+    return discounted_returns(outcome, 1.0 if kind == "factual" else discount)

@@ -1,0 +1,72 @@
+"""Everything about the search that a user may set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bathysphere.errors import BathysphereError
+from bathysphere.planning.risk import find_bonus, find_risk_measure
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """How an episode is planned. The mathematics of every field is in docs/planner.md."""
+
+    passes: int = 10
+    """Select-expand-back-up passes before every real step."""
+    max_steps: int | None = None
+    """Real steps before an episode is cut off (truncated); the domain's own limit if not given."""
+    discount: float = 0.99
+    """Factor on the value of the next state, in (0, 1]."""
+
+    risk: str = "mean_std"
+    """Risk measure that ranks actions: mean_std, mean_variance, second_moment, exponential, vote, vote_once, or your own."""
+    risk_coef: float = 0.0
+    """Weight of uncertainty in the risk measure: > 0 seeks it, < 0 avoids it, 0 is risk-neutral."""
+    num_subsampled: int | None = None
+    """Members drawn at the start of each episode to rank actions; all of them if not given. Targets always use all."""
+    bonus: str = "none"
+    """Visit-count bonus added to a child's value: none, ucb1, ucb_v or moss."""
+    bonus_coef: float = 1.0
+    """Weight of the visit-count bonus."""
+    final_risk: str | None = None
+    """Risk measure for the move itself, after planning; the same as `risk` if not given."""
+    final_risk_coef: float | None = None
+    """Weight of uncertainty for the move itself; the same as `risk_coef` if not given."""
+    final_bonus: bool = True
+    """Whether the visit-count bonus also counts for the move itself."""
+    final_ties: Literal["highest", "random"] = "highest"
+    """Equal scores for the move itself: the highest action number (authors' non-voting code) or a random one."""
+
+    avoid_loops: bool = True
+    """Never select a state twice in one pass, and never move to the state one is in."""
+    dead_end_value: float | None = -1.0
+    """Value of a node all of whose children are on the path; its own mean if None."""
+    episode_penalty: float = 0.0
+    """Subtracted from a state's score for every real step that started there (the paper's penalty_e)."""
+    path_penalty: float = 0.0
+    """Subtracted from a state's score for every time it is on the path being selected (the paper's penalty_p)."""
+    transpositions: bool = True
+    """Share statistics between equal states of one episode; without, every tree node is a state of its own."""
+    memory_limit_mb: int = 8192
+    """Megabytes the arenas of all episodes together may take."""
+
+    def __post_init__(self) -> None:
+        find_risk_measure(self.risk)
+        if self.final_risk is not None:
+            find_risk_measure(self.final_risk)
+        find_bonus(self.bonus)
+        if self.passes < 1:
+            raise BathysphereError(f"search.passes is {self.passes}; expected at least 1.")
+        if self.max_steps is not None and self.max_steps < 1:
+            raise BathysphereError(f"search.max_steps is {self.max_steps}; expected at least 1 (or none).")
+        if not 0.0 < self.discount <= 1.0:
+            raise BathysphereError(f"search.discount is {self.discount}; expected a number in (0, 1].")
+        if self.num_subsampled is not None and self.num_subsampled < 1:
+            raise BathysphereError(f"search.num_subsampled is {self.num_subsampled}; expected at least 1 (or none).")
+        if self.avoid_loops and not self.transpositions:
+            raise BathysphereError(
+                "search.avoid_loops recognises a state by the transposition table, which search.transpositions=False "
+                "turns off. Turn off both or neither."
+            )

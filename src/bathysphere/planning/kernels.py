@@ -1,0 +1,614 @@
+"""The compiled inner loops of the search. Each works on all episodes of an `Arena` (see graph.py) in turn.
+
+Nothing here allocates per episode, and no floating-point operation is reordered, so a slow Python twin
+(tests/oracles/planner.py) gives the same bits. Helpers take the arrays they need rather than the arena: passing all of
+it costs more than most of them do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from bathysphere.planning.risk import bonus_at, joint_at, separable_at
+
+# Why a pass stopped at its leaf.
+EXPANDED = 0  # an unexpanded node, which has children now
+TERMINAL = 1  # the state ends the episode
+DEAD_END = 2  # every child's state is on the path already
+
+# How an episode stands after a move.
+RUNNING = 0
+ENDED = 1
+CUT_OFF = 2
+
+
+class Rules(NamedTuple):
+    """The numbers of a SearchConfig that kernels need."""
+
+    discount: float
+    risk_coef: float
+    final_risk_coef: float
+    bonus_coef: float
+    final_bonus_coef: float
+    dead_end_value: float
+    episode_penalty: float
+    path_penalty: float
+    avoid_loops: bool
+    dead_ends: bool
+    transpositions: bool
+    is_joint: bool
+    final_is_joint: bool
+    final_highest: bool
+
+
+class Scratch(NamedTuple):
+    """Room for intermediate results, so that kernels allocate nothing."""
+
+    eligible: NDArray[np.bool_]  # [A]
+    scores: NDArray[np.float64]  # [A]
+    drawn: NDArray[np.float64]  # [L], drawn members' values of one child
+    q: NDArray[np.float64]  # [A, L], drawn members' values of all actions
+    value: NDArray[np.float64]  # [E], what is being backed up
+
+
+class Addresses(NamedTuple):
+    """Where compiled risk measures and bonus lie. Of each separable/joint pair only the one in use is ever called."""
+
+    separable: int
+    joint: int
+    final_separable: int
+    final_joint: int
+    bonus: int
+
+
+# No reference counting: it costs more than the arithmetic, and kernels neither allocate nor keep anything.
+kernel = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, inline="always")
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S32, _S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32), np.uint64(11)
+
+
+@kernel
+def random_below(episodes, b, n):  # type: ignore[no-untyped-def]
+    """Returns a uniform integer in [0, n) from episode b's splitmix64 stream. Mutates: episodes[b].rng."""
+    z = episodes[b]["rng"] + _GOLDEN
+    episodes[b]["rng"] = z
+    z = (z ^ (z >> _S30)) * _MIX_1
+    z = (z ^ (z >> _S27)) * _MIX_2
+    z = z ^ (z >> _S31)
+    return np.int64(float(z >> _S11) * 2.0**-53 * n)
+
+
+@kernel
+def _table_slot(row, size):  # type: ignore[no-untyped-def]
+    """Returns where the search for a state begins in a table of `size` (a power of two) entries."""
+    h = _GOLDEN
+    for word in row:
+        h = (h ^ word) * _MIX_1
+        h = h ^ (h >> _S32)
+    return np.int64(h & np.uint64(size - 1))
+
+
+@inlined
+def _find_or_create(stats, edges, words, table, episodes, b, row, transpositions):  # type: ignore[no-untyped-def]
+    """Returns (state, created) for a row of words.
+
+    Mutates: on creation everything about the new state but its value and flags.
+    """
+    stamp = episodes[b]["stamp"]
+    slot = np.int64(0)
+    if transpositions:
+        mask = table.shape[1] - 1
+        slot = _table_slot(row, mask + 1)
+        while table[b, slot]["stamp"] == stamp:
+            state = np.int64(table[b, slot]["state"])
+            same = True
+            for w in range(row.shape[0]):
+                if words[b, state, w] != row[w]:
+                    same = False
+                    break
+            if same:
+                return state, False
+            slot = (slot + 1) & mask
+    state = np.int64(episodes[b]["num_states"])
+    episodes[b]["num_states"] = state + 1
+    if transpositions:
+        table[b, slot]["state"] = state
+        table[b, slot]["stamp"] = stamp
+    for w in range(row.shape[0]):
+        words[b, state, w] = row[w]
+    entry = stats[b, state]
+    entry["count"] = 0
+    entry["root_visits"] = 0
+    entry["path_visits"] = 0
+    entry["score_count"] = 0
+    for a in range(edges.shape[2]):
+        edges[b, state, a]["child"] = -1
+    return state, True
+
+
+@kernel
+def rebuild_table(words, table, episodes):  # type: ignore[no-untyped-def]
+    """Enters every state of every running episode into an empty table. Mutates: table."""
+    mask = table.shape[1] - 1
+    for b in range(episodes.shape[0]):
+        stamp = episodes[b]["stamp"]
+        for state in range(episodes[b]["num_states"]):
+            slot = _table_slot(words[b, state], mask + 1)
+            while table[b, slot]["stamp"] == stamp:
+                slot = (slot + 1) & mask
+            table[b, slot]["state"] = state
+            table[b, slot]["stamp"] = stamp
+
+
+@inlined
+def _new_node(nodes, episodes, b, state, parent):  # type: ignore[no-untyped-def]
+    node = np.int64(episodes[b]["num_nodes"])
+    episodes[b]["num_nodes"] = node + 1
+    entry = nodes[b, node]
+    entry["state"] = state
+    entry["parent"] = parent
+    entry["child"] = -1
+    return node
+
+
+@inlined
+def _hang_children(edges, nodes, episodes, b, node):  # type: ignore[no-untyped-def]
+    """Gives `node` one child node per action, from the graph. Mutates: nodes, episodes[b].num_nodes."""
+    state = nodes[b, node]["state"]
+    nodes[b, node]["child"] = episodes[b]["num_nodes"]
+    for a in range(edges.shape[2]):
+        _new_node(nodes, episodes, b, edges[b, state, a]["child"], node)
+
+
+@inlined
+def _set_end(stats, sums, b, state, terminal, solved):  # type: ignore[no-untyped-def]
+    """Flags a new state; an end is worth exactly zero to every member, so it needs no network."""
+    stats[b, state]["terminal"] = terminal
+    stats[b, state]["solved"] = solved
+    if terminal:
+        stats[b, state]["count"] = 1
+        for i in range(sums.shape[2]):
+            sums[b, state, i] = 0.0
+
+
+@kernel
+def start(arena, transpositions, slots, rows, seeds):  # type: ignore[no-untyped-def]
+    """Begins an episode in each of `slots` [k] at state `rows` [k, W], with its own random stream.
+
+    The start states' values are still missing; `store_values` brings them. They are state 0 and node 0.
+    Mutates: everything about those episodes.
+    """
+    stats, edges, words, table = arena.stats, arena.edges, arena.words, arena.table
+    nodes, episodes, members = arena.nodes, arena.episodes, arena.members
+    num_members, num_drawn = arena.sums.shape[2], members.shape[1]
+    for k in range(slots.shape[0]):
+        b = slots[k]
+        entry = episodes[b]
+        entry["stamp"] += 1
+        entry["num_states"] = 0
+        entry["num_nodes"] = 0
+        entry["step"] = 0
+        entry["rng"] = seeds[k]
+        state, _ = _find_or_create(stats, edges, words, table, episodes, b, rows[k], transpositions)
+        stats[b, state]["terminal"] = False
+        stats[b, state]["solved"] = False
+        entry["root"] = _new_node(nodes, episodes, b, state, -1)
+        # Draw L of E members without replacement, in increasing order: each is taken with probability
+        # (places left) / (members left).
+        taken = 0
+        for i in range(num_members):
+            if random_below(episodes, b, num_members - i) < num_drawn - taken:
+                members[b, taken] = i
+                taken += 1
+
+
+@kernel
+def store_values(arena, slots, states, values):  # type: ignore[no-untyped-def]
+    """Gives new states their network values [k, E] as their first visit. Mutates: sums, count."""
+    stats, sums = arena.stats, arena.sums
+    for k in range(slots.shape[0]):
+        b, state = slots[k], states[k]
+        stats[b, state]["count"] = 1
+        for i in range(values.shape[1]):
+            sums[b, state, i] = values[k, i]
+
+
+@kernel
+def begin_step(arena, active):  # type: ignore[no-untyped-def]
+    """Counts the root as visited once more by the episode. Mutates: root_visits."""
+    stats, nodes, episodes = arena.stats, arena.nodes, arena.episodes
+    for b in range(active.shape[0]):
+        if active[b]:
+            stats[b, nodes[b, episodes[b]["root"]]["state"]]["root_visits"] += 1
+
+
+@kernel
+def _member_std(sums, members, b, state, count):  # type: ignore[no-untyped-def]
+    """Returns the population std of the drawn members' values of a state."""
+    num = members.shape[1]
+    mean = 0.0
+    for i in range(num):
+        mean += sums[b, state, members[b, i]] / count
+    mean /= num
+    variance = 0.0
+    for i in range(num):
+        difference = sums[b, state, members[b, i]] / count - mean
+        variance += difference * difference
+    return np.sqrt(variance / num)
+
+
+@inlined
+def _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef):  # type: ignore[no-untyped-def]
+    """Returns what is added to a child's score besides its value: bonus minus penalties."""
+    entry = stats[b, child]
+    extra = 0.0
+    if bonus_coef != 0.0:
+        count = np.int64(entry["count"])
+        std = _member_std(sums, members, b, child, count)
+        extra += bonus_coef * bonus(np.int64(stats[b, state]["count"]), count, std, np.int64(members.shape[1]))
+    extra -= rules.episode_penalty * entry["root_visits"]
+    extra -= rules.path_penalty * entry["path_visits"]
+    return extra
+
+
+@inlined
+def _score_separable(
+    stats, edges, sums, members, rules, b, state, eligible, measure, risk_coef, cached, bonus, bonus_coef, values, scores
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Scores eligible actions at `state`: reward + discount * (measure(child's members) + extra).
+
+    With `cached`, a child's measure is computed only if its count has moved since last time.
+    Mutates: scores [A], values [L] (scratch), and with `cached` score and score_count.
+    """
+    for a in range(eligible.shape[0]):
+        if not eligible[a]:
+            continue
+        edge = edges[b, state, a]
+        child = edge["child"]
+        entry = stats[b, child]
+        count = entry["count"]
+        if cached and entry["score_count"] == count:
+            risk = entry["score"]
+        else:
+            row = sums[b, child]
+            drawn = members[b]
+            for i in range(values.shape[0]):
+                values[i] = row[drawn[i]] / count
+            risk = measure(values, risk_coef)
+            if cached:
+                entry["score"] = risk
+                entry["score_count"] = count
+        extra = _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef)
+        scores[a] = edge["reward"] + rules.discount * (risk + extra)
+
+
+@inlined
+def _score_joint(
+    stats, edges, sums, members, rules, b, state, eligible, measure, risk_coef, bonus, bonus_coef, q, scores
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Scores eligible actions at `state` by a joint measure of all members' estimates of all actions.
+
+    Mutates: scores [A], q [A, L] (scratch).
+    """
+    for a in range(eligible.shape[0]):
+        if not eligible[a]:
+            continue
+        edge = edges[b, state, a]
+        child = edge["child"]
+        count = stats[b, child]["count"]
+        extra = _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef)
+        for i in range(q.shape[1]):
+            q[a, i] = edge["reward"] + rules.discount * (sums[b, child, members[b, i]] / count + extra)
+    measure(q, eligible, risk_coef, scores)
+
+
+@inlined
+def _best(scores, eligible, episodes, b, highest):  # type: ignore[no-untyped-def]
+    """Returns the best eligible action, or -1 if none is. Exact ties: the highest action, or a random one.
+
+    Mutates: episodes[b].rng, only when a random tie has to be broken.
+    """
+    best = -1
+    ties = 0
+    for a in range(scores.shape[0]):
+        if eligible[a]:
+            if best < 0 or scores[a] > scores[best]:
+                best = a
+                ties = 1
+            elif scores[a] == scores[best]:
+                ties += 1
+                if highest:
+                    best = a
+    if ties > 1 and not highest:
+        skip = random_below(episodes, b, ties)
+        for a in range(best, scores.shape[0]):
+            if eligible[a] and scores[a] == scores[best]:
+                if skip == 0:
+                    return a
+                skip -= 1
+    return best
+
+
+@inlined
+def _select(arena, scratch, rules, separable, joint, bonus, b):  # type: ignore[no-untyped-def]
+    """Walks episode b from its root to a leaf. First half of a pass.
+
+    A leaf whose state was expanded before gets its children from the graph at once.
+    Mutates: leaf, leaf_kind, path_visits (undone by `_back_up`), nodes, rng, score caches.
+
+    Returns:
+      The leaf's state if only the model knows its children, else -1.
+    """
+    stats, edges, sums = arena.stats, arena.edges, arena.sums
+    nodes, episodes, members = arena.nodes, arena.episodes, arena.members
+    eligible, scores = scratch.eligible, scratch.scores
+    node = np.int64(episodes[b]["root"])
+    unknown = np.int64(-1)
+    while True:
+        state = nodes[b, node]["state"]
+        entry = stats[b, state]
+        if entry["terminal"]:
+            kind = TERMINAL
+            break
+        first = np.int64(nodes[b, node]["child"])
+        if first < 0:
+            kind = EXPANDED
+            if edges[b, state, 0]["child"] >= 0:
+                _hang_children(edges, nodes, episodes, b, node)
+            else:
+                unknown = np.int64(state)
+            break
+        entry["path_visits"] += 1
+        any_eligible = False
+        for a in range(edges.shape[2]):
+            on_path = stats[b, edges[b, state, a]["child"]]["path_visits"] > 0
+            eligible[a] = not (rules.avoid_loops and on_path)
+            any_eligible |= eligible[a]
+        if not any_eligible:
+            kind = DEAD_END
+            break
+        if rules.is_joint:
+            _score_joint(
+                stats, edges, sums, members, rules, b, state, eligible,
+                joint, rules.risk_coef, bonus, rules.bonus_coef, scratch.q, scores,
+            )  # fmt: skip
+        else:
+            _score_separable(
+                stats, edges, sums, members, rules, b, state, eligible,
+                separable, rules.risk_coef, True, bonus, rules.bonus_coef, scratch.drawn, scores,
+            )  # fmt: skip
+        node = first + _best(scores, eligible, episodes, b, False)
+    episodes[b]["leaf"] = node
+    episodes[b]["leaf_kind"] = kind
+    return unknown
+
+
+@kernel
+def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_slots, new_states, new_rows):  # type: ignore[no-untyped-def]
+    """Enters the model's answer for the pending leaves into the graph and hangs their children.
+
+    Args: slots [k]; rows [k, A, W]; rewards, terminal, solved [k, A].
+    Mutates: graph and tree; and names the states that need a network value in the three outputs [k * A].
+
+    Returns:
+      How many states need a value.
+    """
+    stats, edges, words, sums = arena.stats, arena.edges, arena.words, arena.sums
+    table, nodes, episodes = arena.table, arena.nodes, arena.episodes
+    num_new = 0
+    for k in range(slots.shape[0]):
+        b = slots[k]
+        node = np.int64(episodes[b]["leaf"])
+        state = nodes[b, node]["state"]
+        for a in range(rows.shape[1]):
+            child, created = _find_or_create(stats, edges, words, table, episodes, b, rows[k, a], transpositions)
+            edges[b, state, a]["child"] = child
+            edges[b, state, a]["reward"] = rewards[k, a]
+            if created:
+                _set_end(stats, sums, b, child, terminal[k, a], solved[k, a])
+                if not terminal[k, a]:
+                    new_slots[num_new] = b
+                    new_states[num_new] = child
+                    for w in range(rows.shape[2]):
+                        new_rows[num_new, w] = rows[k, a, w]
+                    num_new += 1
+        _hang_children(edges, nodes, episodes, b, node)
+    return num_new
+
+
+@inlined
+def _back_up(arena, scratch, rules, b):  # type: ignore[no-untyped-def]
+    """Carries the value of episode b's leaf up to its root. Second half of a pass.
+
+    The value is the leaf's own mean, zero at an end, or the dead-end value, which the dead end itself receives too.
+    The leaf of an ordinary pass is not updated; every node above it is.
+    Mutates: sums, count, path_visits (back to 0).
+    """
+    stats, edges, sums = arena.stats, arena.edges, arena.sums
+    nodes, episodes = arena.nodes, arena.episodes
+    value, discount = scratch.value, rules.discount
+    num_members = value.shape[0]
+    root = np.int64(episodes[b]["root"])
+    node = np.int64(episodes[b]["leaf"])
+    kind = episodes[b]["leaf_kind"]
+    state = nodes[b, node]["state"]
+    entry = stats[b, state]
+    if kind == TERMINAL:
+        value[:] = 0.0
+    elif kind == DEAD_END and rules.dead_ends:
+        value[:] = rules.dead_end_value
+    else:
+        for i in range(num_members):
+            value[i] = sums[b, state, i] / entry["count"]
+    if kind == DEAD_END:
+        entry["path_visits"] -= 1
+        if rules.dead_ends:
+            entry["count"] += 1
+            for i in range(num_members):
+                sums[b, state, i] += value[i]
+    while node != root:
+        parent = np.int64(nodes[b, node]["parent"])
+        state = nodes[b, parent]["state"]
+        reward = edges[b, state, node - nodes[b, parent]["child"]]["reward"]
+        entry = stats[b, state]
+        entry["path_visits"] -= 1
+        entry["count"] += 1
+        for i in range(num_members):
+            value[i] = reward + discount * value[i]
+            sums[b, state, i] += value[i]
+        node = parent
+
+
+@kernel
+def sweep(arena, scratch, rules, addresses, active, does_back_up, does_select, pending_slots, pending_rows):  # type: ignore[no-untyped-def]
+    """Ends the pass under way and begins the next, for every active episode (or only one of the two).
+
+    Both in one sweep, because the next selection walks where the backup has just been and finds it in the cache.
+    Leaves whose children only the model knows are named in `pending_slots` [B], their states in `pending_rows` [B, W].
+    Mutates: see `_back_up` and `_select`; the two outputs.
+
+    Returns:
+      How many leaves are pending.
+    """
+    separable, joint, bonus = separable_at(addresses.separable), joint_at(addresses.joint), bonus_at(addresses.bonus)
+    num_pending = 0
+    for b in range(active.shape[0]):
+        if not active[b]:
+            continue
+        if does_back_up:
+            _back_up(arena, scratch, rules, b)
+        if does_select:
+            state = _select(arena, scratch, rules, separable, joint, bonus, b)
+            if state >= 0:
+                pending_slots[num_pending] = b
+                for w in range(pending_rows.shape[1]):
+                    pending_rows[num_pending, w] = arena.words[b, state, w]
+                num_pending += 1
+    return num_pending
+
+
+@kernel
+def score_root(arena, scratch, rules, addresses, b):  # type: ignore[no-untyped-def]
+    """Scores the move to be made at episode b's root with the final measure.
+
+    Moves that stay where they are are not eligible with loop avoidance, unless there is no other.
+    Mutates: scratch.eligible and scratch.scores hold the answer.
+    """
+    stats, edges, sums, members = arena.stats, arena.edges, arena.sums, arena.members
+    eligible, scores = scratch.eligible, scratch.scores
+    bonus = bonus_at(addresses.bonus)
+    state = arena.nodes[b, arena.episodes[b]["root"]]["state"]
+    any_eligible = False
+    for a in range(eligible.shape[0]):
+        eligible[a] = not (rules.avoid_loops and edges[b, state, a]["child"] == state)
+        any_eligible |= eligible[a]
+    if not any_eligible:
+        eligible[:] = True
+    if rules.final_is_joint:
+        _score_joint(
+            stats, edges, sums, members, rules, b, state, eligible,
+            joint_at(addresses.final_joint), rules.final_risk_coef, bonus, rules.final_bonus_coef, scratch.q, scores,
+        )  # fmt: skip
+    else:
+        _score_separable(
+            stats, edges, sums, members, rules, b, state, eligible,
+            separable_at(addresses.final_separable), rules.final_risk_coef, False, bonus, rules.final_bonus_coef, scratch.drawn, scores,
+        )  # fmt: skip
+
+
+@kernel
+def choose(arena, scratch, rules, addresses, active, actions):  # type: ignore[no-untyped-def]
+    """Chooses the move of every active episode. Mutates: actions [B], rng."""
+    for b in range(active.shape[0]):
+        if active[b]:
+            score_root(arena, scratch, rules, addresses, b)
+            actions[b] = _best(scratch.scores, scratch.eligible, arena.episodes, b, rules.final_highest)
+
+
+@kernel
+def correct(
+    arena, transpositions, slots, actions, rows, rewards, terminal, solved, errors, fresh_nodes, new_slots, new_states
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Repairs the chosen edge of every episode in `slots` [k] where the model had predicted it wrongly.
+
+    The truth is rows [k, W], rewards, terminal, solved [k]. A wrong reward or end flag is overwritten. After a wrong
+    state, a fresh node for the true one is made (`fresh_nodes` [B]; untouched where the prediction held), which loses
+    the subtree; its statistics are found in the table or begun anew. Values backed up before are not corrected.
+    Mutates: graph and tree; errors [4] += wrong rewards, false ends, missed ends, wrong states; the outputs.
+
+    Returns:
+      How many states need a value.
+    """
+    stats, edges, words, sums = arena.stats, arena.edges, arena.words, arena.sums
+    table, nodes, episodes = arena.table, arena.nodes, arena.episodes
+    num_new = 0
+    for k in range(slots.shape[0]):
+        b = slots[k]
+        state = nodes[b, episodes[b]["root"]]["state"]
+        edge = edges[b, state, actions[b]]
+        child = edge["child"]
+        if edge["reward"] != rewards[k]:
+            errors[0] += 1
+            edge["reward"] = rewards[k]
+        if stats[b, child]["terminal"] and not terminal[k]:
+            errors[1] += 1
+        if terminal[k] and not stats[b, child]["terminal"]:
+            errors[2] += 1
+        stats[b, child]["terminal"] = terminal[k]
+        stats[b, child]["solved"] = solved[k]
+        same = True
+        for w in range(rows.shape[1]):
+            same &= words[b, child, w] == rows[k, w]
+        if same:
+            continue
+        errors[3] += 1
+        truth, created = _find_or_create(stats, edges, words, table, episodes, b, rows[k], transpositions)
+        if created:
+            _set_end(stats, sums, b, truth, terminal[k], solved[k])
+            if not terminal[k]:
+                new_slots[num_new] = b
+                new_states[num_new] = truth
+                num_new += 1
+        stats[b, truth]["terminal"] = terminal[k]
+        stats[b, truth]["solved"] = solved[k]
+        fresh_nodes[b] = _new_node(nodes, episodes, b, truth, -1)
+    return num_new
+
+
+@kernel
+def advance(arena, active, actions, fresh_nodes, outcomes):  # type: ignore[no-untyped-def]
+    """Makes the chosen moves: the child node becomes the root and keeps its subtree.
+
+    Mutates: history, step, root, outcomes [B] (RUNNING, ENDED or CUT_OFF).
+    """
+    stats, edges, nodes = arena.stats, arena.edges, arena.nodes
+    episodes, history = arena.episodes, arena.history
+    for b in range(active.shape[0]):
+        if not active[b]:
+            continue
+        entry = episodes[b]
+        root, action, step = np.int64(entry["root"]), actions[b], np.int64(entry["step"])
+        state = nodes[b, root]["state"]
+        moment = history[b, step]
+        moment["state"] = state
+        moment["action"] = action
+        moment["reward"] = edges[b, state, action]["reward"]
+        entry["step"] = step + 1
+        if fresh_nodes[b] >= 0:
+            entry["root"] = fresh_nodes[b]
+        else:
+            entry["root"] = nodes[b, root]["child"] + action
+        if stats[b, nodes[b, entry["root"]]["state"]]["terminal"]:
+            outcomes[b] = ENDED
+        elif entry["step"] == history.shape[1]:
+            outcomes[b] = CUT_OFF
+        else:
+            outcomes[b] = RUNNING

@@ -1,0 +1,380 @@
+"""The search: B episodes played in lock step, one network call per pass for all of them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import Domain, Model, States
+from bathysphere.errors import BathysphereError
+from bathysphere.planning import kernels
+from bathysphere.planning.config import SearchConfig
+from bathysphere.planning.episode import Episode
+from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack, unpack
+from bathysphere.planning.kernels import Addresses, Rules, Scratch
+from bathysphere.planning.risk import find_bonus, find_risk_measure
+from bathysphere.random_state import generator_state, restore_generator
+
+MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
+PHASES = ("sweep", "model", "insert", "network", "other")
+
+
+class Values(Protocol):
+    """What the search asks of a value function."""
+
+    num_members: int
+
+    def evaluate(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Returns every member's estimate for every observation, float32 [n, E], finite."""
+        ...
+
+
+class Search:
+    """Plays `batch` episodes at once.
+
+    Every call of `step` makes one real move in each episode after `config.passes` passes of planning, and returns the
+    episodes that finished. Finished episodes restart in their slot until `num_episodes` have been started.
+
+    Args:
+      domain: the world; its rules decide what really happens.
+      values: the value function; evaluated once per distinct state and episode.
+      config: how to plan.
+      batch: episodes played at once, B.
+      seed: decides start states, drawn members and ties. Same seed, same episodes.
+      model: what planning believes happens; the domain itself if not given. Where it errs on a real move, the search
+        graph is corrected and `model_errors` counts it.
+      num_episodes: stop starting episodes after that many; None plays for ever.
+      starts: start states, uint8 [n, S], used in order (then again from the first) instead of `domain.initial`.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        values: Values,
+        config: SearchConfig | None = None,
+        *,
+        batch: int = 1,
+        seed: int | np.random.SeedSequence = 0,
+        model: Model | None = None,
+        num_episodes: int | None = None,
+        starts: States | None = None,
+    ) -> None:
+        if batch < 1:
+            raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
+        config = config or SearchConfig()
+        num_subsampled = config.num_subsampled or values.num_members
+        if num_subsampled > values.num_members:
+            raise BathysphereError(
+                f"search.num_subsampled is {num_subsampled}, but the ensemble has only {values.num_members} members. "
+                "Lower it, or train more members."
+            )
+        self.domain, self.values, self.config = domain, values, config
+        self.model: Model = domain if model is None else model
+        self.sizes = Sizes(
+            batch=batch,
+            state_size=domain.state_size,
+            num_actions=len(domain.action_names),
+            num_members=values.num_members,
+            num_subsampled=num_subsampled,
+            max_steps=config.max_steps or domain.max_steps,
+        )
+        self.arena: Arena = allocate(self.sizes)
+        self.num_episodes = num_episodes
+        self.num_started = 0
+        self.model_errors: Counter[str] = Counter({name: 0 for name in MODEL_ERRORS})
+        self.model_calls = 0  # states expanded by the model
+        self.network_calls = 0  # states evaluated by the network
+        self.seconds = dict.fromkeys(PHASES, 0.0)
+        self._starts = starts
+        self._rng = np.random.default_rng(seed)
+        self._rules, self._addresses = _compile(config)
+        self._active = np.zeros(batch, np.bool_)
+        self._episode = np.zeros(batch, np.int64)
+        self._allocate_scratch()
+        self._start(np.arange(batch))
+
+    def step(self) -> list[Episode]:
+        """Plans and makes one move in every running episode; returns the episodes that finished, in slot order."""
+        began, phased = time.perf_counter(), self._phased()
+        kernels.begin_step(self.arena, self._active)
+        self._plan()
+        episodes = self._move()
+        self.seconds["other"] += time.perf_counter() - began - (self._phased() - phased)
+        return episodes
+
+    def _phased(self) -> float:
+        return sum(self.seconds.values()) - self.seconds["other"]
+
+    def play(self) -> list[Episode]:
+        """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting."""
+        if self.num_episodes is None:
+            raise BathysphereError("Search.play needs num_episodes; without it the search never ends.")
+        episodes = []
+        while self._active.any():
+            episodes += self.step()
+        return sorted(episodes, key=lambda episode: episode.index)
+
+    @property
+    def root_states(self) -> States:
+        """The state each episode is in, uint8 [B, S]."""
+        slots = np.arange(self.sizes.batch)
+        states = self.arena.nodes["state"][slots, self.arena.episodes["root"]]
+        return self._bytes(self.arena.words[slots, states])
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Which slots hold a running episode, bool [B]."""
+        return self._active
+
+    @property
+    def actions(self) -> NDArray[np.int32]:
+        """The moves of the last step, int32 [B]."""
+        return self._actions
+
+    def _plan(self) -> None:
+        """Runs all passes of one move. A pass ends in the same sweep in which the next one begins."""
+        self._sweep(back_up=False, select=True)
+        for _ in range(self.config.passes - 1):
+            self._sweep(back_up=True, select=True)
+        self._sweep(back_up=True, select=False)
+
+    def _sweep(self, *, back_up: bool, select: bool) -> None:
+        """Ends the pass under way and/or begins the next one, up to the point where it can be backed up."""
+        before = time.perf_counter()
+        self.arena = ensure_room(self.arena, self.sizes, self.config.memory_limit_mb << 20)
+        num_pending = kernels.sweep(
+            self.arena,
+            self._scratch,
+            self._rules,
+            self._addresses,
+            self._active,
+            back_up,
+            select,
+            self._pending_slots,
+            self._pending_rows,
+        )
+        self.seconds["sweep"] += time.perf_counter() - before
+        if num_pending:
+            self._expand(num_pending)
+
+    def _expand(self, num_pending: int) -> None:
+        """Asks the model for the children of the pending leaves, and the network for the values of the new ones."""
+        clock, seconds = time.perf_counter, self.seconds
+        t0 = clock()
+        answer = self.model.successors(self._bytes(self._pending_rows[:num_pending]))
+        self.model_calls += num_pending
+        t1 = clock()
+        num_new = kernels.insert(
+            self.arena,
+            self.config.transpositions,
+            self._pending_slots[:num_pending],
+            self._pad(answer.states),
+            answer.rewards,
+            answer.terminal,
+            answer.solved,
+            self._new_slots,
+            self._new_states,
+            self._new_rows,
+        )
+        t2 = clock()
+        self._evaluate(num_new)
+        seconds["model"] += t1 - t0
+        seconds["insert"] += t2 - t1
+        seconds["network"] += clock() - t2
+
+    def _evaluate(self, num_new: int) -> None:
+        """Asks the network for the values of the first `num_new` new states and stores them."""
+        if num_new == 0:
+            return
+        values = self.values.evaluate(self.domain.observe(self._bytes(self._new_rows[:num_new])))
+        if values.shape != (num_new, self.sizes.num_members):
+            raise BathysphereError(
+                f"values.evaluate returned shape {values.shape}; expected [n, E] = {(num_new, self.sizes.num_members)}."
+            )
+        self.network_calls += num_new
+        kernels.store_values(self.arena, self._new_slots[:num_new], self._new_states[:num_new], values)
+
+    def _move(self) -> list[Episode]:
+        """Chooses and makes the planned moves; returns the episodes that finished."""
+        kernels.choose(self.arena, self._scratch, self._rules, self._addresses, self._active, self._actions)
+        self._fresh_nodes[:] = -1
+        if self.model is not self.domain:
+            self._correct()
+        kernels.advance(self.arena, self._active, self._actions, self._fresh_nodes, self._outcomes)
+        finished = np.flatnonzero(self._active & (self._outcomes != kernels.RUNNING))
+        return self._finish(finished) if len(finished) else []
+
+    def _correct(self) -> None:
+        slots = np.flatnonzero(self._active)
+        truth = self.domain.successors(self.root_states[slots])
+        rows, actions = np.arange(len(slots)), self._actions[slots]
+        words = self._pad(truth.states[rows, actions])
+        errors = np.zeros(len(MODEL_ERRORS), np.int64)
+        num_new = kernels.correct(
+            self.arena,
+            self.config.transpositions,
+            slots,
+            self._actions,
+            words,
+            truth.rewards[rows, actions],
+            truth.terminal[rows, actions],
+            truth.solved[rows, actions],
+            errors,
+            self._fresh_nodes,
+            self._new_slots,
+            self._new_states,
+        )
+        self.model_errors.update(dict(zip(MODEL_ERRORS, errors.tolist(), strict=True)))
+        new = self._new_slots[:num_new], self._new_states[:num_new]
+        self._new_rows[:num_new] = self.arena.words[new]
+        self._evaluate(num_new)
+
+    def _start(self, slots: NDArray[np.intp]) -> None:
+        """Starts the next episodes in `slots`, as many as are still allowed; the other slots fall silent."""
+        self._active[slots] = False
+        if self.num_episodes is not None:
+            slots = slots[: self.num_episodes - self.num_started]
+        if len(slots) == 0:
+            return
+        index = np.arange(self.num_started, self.num_started + len(slots))
+        if self._starts is None:
+            states = self.domain.initial(len(slots), self._rng)
+        else:
+            states = self._starts[index % len(self._starts)]
+        seeds = self._rng.integers(2**64, size=len(slots), dtype=np.uint64)
+        kernels.start(self.arena, self.config.transpositions, slots, self._pad(states), seeds)
+        self._active[slots] = True
+        self._episode[slots] = index
+        self.num_started += len(slots)
+        self._new_slots[: len(slots)] = slots
+        self._new_states[: len(slots)] = 0
+        self._new_rows[: len(slots)] = self._pad(states)
+        self._evaluate(len(slots))
+
+    def _finish(self, slots: NDArray[np.intp]) -> list[Episode]:
+        """Reads the episodes in `slots` out of the arena and starts new ones there."""
+        arena = self.arena
+        lengths = arena.episodes["step"][slots]
+        history = arena.history[slots, : lengths.max()]
+        where = slots[:, None], np.where(np.arange(history.shape[1]) < lengths[:, None], history["state"], 0)
+        states = self._bytes(arena.words[where])
+        members = arena.sums[where] / arena.stats["count"][where][..., None]
+        means, stds = members.mean(axis=2), members.std(axis=2)
+        last = arena.nodes["state"][slots, arena.episodes["root"][slots]]
+        solved = arena.stats["solved"][slots, last]
+        num_states = arena.episodes["num_states"][slots]
+        episodes = []
+        for k, b in enumerate(slots):
+            steps = int(lengths[k])
+            episodes.append(
+                Episode(
+                    states=states[k, :steps],
+                    actions=history["action"][k, :steps],
+                    rewards=history["reward"][k, :steps],
+                    search_values=means[k, :steps],
+                    solved=bool(solved[k]),
+                    truncated=bool(self._outcomes[b] == kernels.CUT_OFF),
+                    index=int(self._episode[b]),
+                    num_states=int(num_states[k]),
+                    search_std=float(stds[k, :steps].mean()),
+                )
+            )
+        self._start(slots)
+        return episodes
+
+    def _allocate_scratch(self) -> None:
+        """Buffers that every pass reuses."""
+        batch, num_actions, num_words = self.sizes.batch, self.sizes.num_actions, self.sizes.words
+        room = batch * max(num_actions, 1)
+        num_drawn = self.sizes.num_subsampled
+        self._scratch = Scratch(
+            eligible=np.empty(num_actions, np.bool_),
+            scores=np.empty(num_actions),
+            drawn=np.empty(num_drawn),
+            q=np.empty((num_actions, num_drawn)),
+            value=np.empty(self.sizes.num_members),
+        )
+        self._pending_slots = np.empty(batch, np.int64)
+        self._pending_rows = np.empty((batch, num_words), np.uint64)
+        self._new_slots = np.empty(room, np.int64)
+        self._new_states = np.empty(room, np.int64)
+        self._new_rows = np.empty((room, num_words), np.uint64)
+        self._actions = np.zeros(batch, np.int32)
+        self._fresh_nodes = np.full(batch, -1, np.int32)
+        self._outcomes = np.zeros(batch, np.int8)
+        self._padded = np.zeros((batch, num_actions, num_words * 8), np.uint8)
+
+    def _bytes(self, words: NDArray[np.uint64]) -> States:
+        """Returns the states in rows of words, uint8 [..., S], contiguous."""
+        return np.ascontiguousarray(words.view(np.uint8)[..., : self.sizes.state_size])
+
+    def _pad(self, states: States) -> NDArray[np.uint64]:
+        """Returns rows of words, uint64 [..., W], holding the states; valid until the next call."""
+        if self.sizes.state_size % 8 == 0 and states.flags.c_contiguous:
+            return states.view(np.uint64)
+        if states.ndim == 2:
+            padded = np.zeros((len(states), self.sizes.words * 8), np.uint8)
+        else:
+            padded = self._padded[: len(states)]
+        padded[..., : self.sizes.state_size] = states
+        return padded.view(np.uint64)
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns everything a resumed search needs to go on bit for bit, half-played episodes included."""
+        return {
+            **{f"arena.{name}": array for name, array in pack(self.arena).items()},
+            "active": self._active.copy(),
+            "episode": self._episode.copy(),
+            "num_started": np.array(self.num_started),
+            "model_errors": np.array([self.model_errors[name] for name in MODEL_ERRORS]),
+            "calls": np.array([self.model_calls, self.network_calls]),
+            "rng": generator_state(self._rng),
+        }
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restores what `state_dict` returned; sizes and config must be the same."""
+        packed = {name.removeprefix("arena."): array for name, array in state.items() if name.startswith("arena.")}
+        self.arena = unpack(packed, self.sizes)
+        self._active[:] = state["active"]
+        self._episode[:] = state["episode"]
+        self.num_started = int(state["num_started"])
+        self.model_errors = Counter(dict(zip(MODEL_ERRORS, state["model_errors"].tolist(), strict=True)))
+        self.model_calls, self.network_calls = state["calls"].tolist()
+        restore_generator(self._rng, state["rng"])
+
+
+def _compile(config: SearchConfig) -> tuple[Rules, Addresses]:
+    """Translates a config into what kernels take."""
+    risk = find_risk_measure(config.risk)
+    final = find_risk_measure(config.final_risk or config.risk)
+    # Kernels take one address of each kind; the kind not in use is never called.
+    any_separable, any_joint = find_risk_measure("mean_std"), find_risk_measure("vote")
+    rules = Rules(
+        discount=float(config.discount),
+        risk_coef=float(config.risk_coef),
+        final_risk_coef=float(config.risk_coef if config.final_risk_coef is None else config.final_risk_coef),
+        bonus_coef=0.0 if config.bonus == "none" else float(config.bonus_coef),
+        final_bonus_coef=0.0 if config.bonus == "none" or not config.final_bonus else float(config.bonus_coef),
+        dead_end_value=float(config.dead_end_value or 0.0),
+        episode_penalty=float(config.episode_penalty),
+        path_penalty=float(config.path_penalty),
+        avoid_loops=config.avoid_loops,
+        dead_ends=config.dead_end_value is not None,
+        transpositions=config.transpositions,
+        is_joint=risk.kind == "joint",
+        final_is_joint=final.kind == "joint",
+        final_highest=config.final_ties == "highest",
+    )
+    addresses = Addresses(
+        separable=(risk if risk.kind == "separable" else any_separable).address,
+        joint=(risk if risk.kind == "joint" else any_joint).address,
+        final_separable=(final if final.kind == "separable" else any_separable).address,
+        final_joint=(final if final.kind == "joint" else any_joint).address,
+        bonus=find_bonus(config.bonus).address,
+    )
+    return rules, addresses

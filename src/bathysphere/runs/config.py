@@ -1,0 +1,97 @@
+"""The whole of a run as plain data: frozen dataclasses, one home per fact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bathysphere.domains import DeepSeaConfig, DomainConfig
+from bathysphere.errors import BathysphereError
+from bathysphere.learning.config import LearningConfig
+from bathysphere.planning import SearchConfig
+from bathysphere.values.config import OptimiserConfig, ValuesConfig
+
+
+@dataclass(frozen=True)
+class StopConfig:
+    """When a run ends besides its number of steps; what is not given does not end it."""
+
+    seconds: float | None = None
+    """Wall-clock seconds of training."""
+    on_first_win: bool = False
+    """End with the first solved game."""
+    on_solved: bool = False
+    """End when more than half of the latest 50 games are solved."""
+    win_rate: float | None = None
+    """End when the win rate over 1000 games reaches this; not before 1000 games."""
+    episodes: int | None = None
+    """End after that many games."""
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and self.seconds <= 0:
+            raise BathysphereError(f"stop.seconds is {self.seconds}; expected more than 0 (or none).")
+        if self.win_rate is not None and not 0 < self.win_rate <= 1:
+            raise BathysphereError(f"stop.win_rate is {self.win_rate}; expected a share in (0, 1] (or none).")
+        if self.episodes is not None and self.episodes < 1:
+            raise BathysphereError(f"stop.episodes is {self.episodes}; expected at least 1 (or none).")
+
+
+@dataclass(frozen=True)
+class CheckpointConfig:
+    """How often a run is saved."""
+
+    seconds: float = 60.0
+    """Wall-clock seconds between checkpoints; what is lost at most if the machine dies."""
+    keep: int = 2
+    """Checkpoints kept; older ones are deleted."""
+
+    def __post_init__(self) -> None:
+        if self.seconds <= 0 or self.keep < 1:
+            raise BathysphereError(
+                f"checkpoint.seconds is {self.seconds} and checkpoint.keep {self.keep}; expected more than 0 and at least 1."
+            )
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run."""
+
+    preset: str = "deep-sea"
+    """Name of the preset this config began as."""
+    seed: int = 0
+    """Decides everything random. Same config, same seed, same machine: same run."""
+    steps: int = 1_000_000
+    """Real environment steps to train for."""
+    batch: int = 32
+    """Episodes played at once, in lock step. More is faster, and a little further from one-at-a-time learning."""
+    lanes: int = 1
+    """Parts the batch is cut into, which are planned side by side in threads. Part of what decides the run."""
+    device: str = "cpu"
+    """Where networks run: cpu, cuda, mps or auto."""
+    domain: DomainConfig = field(default_factory=DeepSeaConfig)
+    """The world."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    """How games are planned."""
+    values: ValuesConfig = field(default_factory=ValuesConfig)
+    """The ensemble of value functions."""
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    """How targets change the ensemble."""
+    learning: LearningConfig = field(default_factory=LearningConfig)
+    """How finished games become updates."""
+    stop: StopConfig = field(default_factory=StopConfig)
+    """When the run ends early."""
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+    """How often the run is saved."""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise BathysphereError(f"steps is {self.steps}; expected at least 1.")
+        if not 0 <= self.seed < 2**63:
+            raise BathysphereError(f"seed is {self.seed}; expected a number from 0 to 2^63 - 1.")
+        if not 1 <= self.lanes <= self.batch:
+            raise BathysphereError(f"lanes is {self.lanes}; expected 1 to {self.batch} (the batch).")
+        drawn = self.search.num_subsampled
+        if drawn is not None and drawn > self.values.num_members:
+            raise BathysphereError(
+                f"search.num_subsampled is {drawn}, but values.num_members is {self.values.num_members}; "
+                "only members that exist can be drawn."
+            )

@@ -1,0 +1,209 @@
+"""Conformance: what a world must keep so that the planner, the networks and the pictures can rely on it.
+
+    check_domain(MyDomain(), np.random.default_rng(0))
+
+raises `ConformanceError` with a sentence at the first promise that is broken.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import Categories, Domain, Features, States, Successors
+
+
+class ConformanceError(AssertionError):
+    """A domain breaks a promise of the `Domain` contract."""
+
+
+def check_domain(domain: Domain, rng: np.random.Generator, num_states: int = 200) -> None:
+    """Checks everything the `Domain` contract promises, on states found by random walks.
+
+    Args:
+      domain: the world to check.
+      rng: draws the start states and the walks.
+      num_states: about how many states to look at. Slow worlds may want fewer.
+
+    Raises:
+      ConformanceError: at the first broken promise.
+    """
+    check_description(domain)
+    check_initial(domain, rng)
+    states = walk(domain, rng, num_states)
+    for check in (
+        check_successors,
+        check_purity,
+        check_batching,
+        check_terminal_states,
+        check_observations,
+        check_pictures,
+    ):
+        check(domain, states.copy())
+
+
+def walk(domain: Domain, rng: np.random.Generator, num_states: int) -> States:
+    """Returns states that random play meets, terminal ones too: uint8 [about num_states, S]."""
+    num_walks = 8
+    states = domain.initial(num_walks, rng)
+    met = [states]
+    for _ in range(max(1, num_states // num_walks - 1)):
+        out = domain.successors(states.copy())
+        _check_shapes(domain, states, out)
+        actions = rng.integers(len(domain.action_names), size=num_walks)
+        states = out.states[np.arange(num_walks), actions]
+        met.append(states)
+    # All successors of the start belong to it, so that short ways to an end are not missed by chance.
+    met.append(domain.successors(domain.initial(1, rng)).states[0])
+    return np.concatenate(met)
+
+
+def check_description(domain: Domain) -> None:
+    """The attributes are there and make sense."""
+    _require(bool(domain.name) and isinstance(domain.name, str), "name must be a non-empty string.")
+    _require(domain.state_size >= 1, f"state_size must be at least 1; it is {domain.state_size}.")
+    names = domain.action_names
+    unique = len(names) >= 1 and len(set(names)) == len(names)
+    _require(unique, f"action_names must be distinct and at least one; they are {names}.")
+    _require(domain.max_steps >= 1, f"max_steps must be at least 1; it is {domain.max_steps}.")
+    _require(
+        isinstance(domain.observation, Features | Categories),
+        f"observation must be Features or Categories; it is {domain.observation!r}.",
+    )
+
+
+def check_initial(domain: Domain, rng: np.random.Generator) -> None:
+    """Start states are rows of bytes, as many as asked for, and drawn from the given generator only."""
+    before = rng.bit_generator.state
+    states = domain.initial(5, rng)
+    _require_array("initial(5, rng)", states, np.uint8, (5, domain.state_size))
+    _require_array("initial(0, rng)", domain.initial(0, rng), np.uint8, (0, domain.state_size))
+    rng.bit_generator.state = before
+    same = np.array_equal(domain.initial(5, rng), states)
+    _require(
+        same, "initial must give the same states for the same generator; it did not. Draw from rng only."
+    )
+
+
+def check_successors(domain: Domain, states: States) -> None:
+    """Successors have the promised shapes and dtypes, also of no states at all; rewards are finite."""
+    out = domain.successors(states)
+    _check_shapes(domain, states, out)
+    _check_shapes(domain, states[:0], domain.successors(states[:0]))
+    _require(bool(np.isfinite(out.rewards).all()), "rewards must be finite; some are not.")
+    both = bool((out.terminal | ~out.solved).all())
+    _require(both, "solved must imply terminal; a successor is solved and the episode goes on.")
+
+
+def check_purity(domain: Domain, states: States) -> None:
+    """Functions leave their arguments alone, and equal states give equal answers, whatever came before."""
+    untouched = states.copy()
+    first = copy.deepcopy(domain.successors(states))
+    _require(np.array_equal(states, untouched), "successors must not change its argument; it did.")
+    domain.successors(states[::-1].copy())
+    again = domain.successors(states)
+    for name, before, after in _pairs(first, again):
+        equal = np.array_equal(before, after)
+        _require(
+            equal, f"successors must be deterministic; {name} differ between two calls with equal states."
+        )
+    seen = domain.observe(states).copy()
+    _require(np.array_equal(states, untouched), "observe must not change its argument; it did.")
+    _require(np.array_equal(domain.observe(states), seen), "observe must be deterministic; two calls differ.")
+    state = untouched[0].copy()
+    domain.render(state)
+    domain.text(state)
+    _require(np.array_equal(state, untouched[0]), "render and text must not change their argument; one did.")
+
+
+def check_batching(domain: Domain, states: States) -> None:
+    """A batch gives what its states give one by one, so no state looks at its neighbours."""
+    batch = domain.successors(states)
+    seen = domain.observe(states)
+    for i in range(len(states)):
+        one = domain.successors(states[i : i + 1])
+        for name, whole, part in _pairs(batch, one):
+            equal = np.array_equal(whole[i], part[0])
+            _require(
+                equal, f"successors of a batch must equal those of its states alone; {name} differ (row {i})."
+            )
+        equal = np.array_equal(seen[i], domain.observe(states[i : i + 1])[0])
+        _require(equal, f"observe of a batch must equal that of its states alone; row {i} differs.")
+
+
+def check_terminal_states(domain: Domain, states: States) -> None:
+    """A terminal state leads to itself, is still terminal, still solved or not, and earns nothing more."""
+    out = domain.successors(states)
+    ends, solved = out.states[out.terminal], out.solved[out.terminal]
+    if not len(ends):
+        return
+    after = domain.successors(ends)
+    _require(
+        bool((after.states == ends[:, None]).all()),
+        "a terminal state must lead to itself; its bytes changed.",
+    )
+    _require(
+        bool((after.rewards == 0).all()), "a terminal state must earn reward 0; it earned something else."
+    )
+    _require(bool(after.terminal.all()), "successors of a terminal state must be terminal; one is not.")
+    kept = bool((after.solved == solved[:, None]).all())
+    _require(kept, "a terminal state must stay solved or unsolved; it changed.")
+
+
+def check_observations(domain: Domain, states: States) -> None:
+    """Observations have the declared shape, dtype and range."""
+    seen = domain.observe(states)
+    spec = domain.observation
+    if isinstance(spec, Features):
+        _require_array("observe", seen, np.float32, (len(states), spec.size))
+        _require(bool(np.isfinite(seen).all()), "observations must be finite; some are not.")
+        return
+    dtype = np.uint8 if seen.dtype == np.uint8 else np.int32
+    _require_array("observe", seen, dtype, (len(states), *spec.shape))
+    low, high = int(seen.min()), int(seen.max())
+    inside = low >= 0 and high < spec.num_categories
+    _require(inside, f"observations must be in 0..{spec.num_categories - 1}; they span {low}..{high}.")
+
+
+def check_pictures(domain: Domain, states: States) -> None:
+    """Every kind of state met can be drawn, as RGB and as text; pictures of one world have one size."""
+    shapes = set()
+    for state in (states[0], states[-1], states[len(states) // 2]):
+        picture = domain.render(state)
+        good = isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3
+        _require(good and picture.shape[2] == 3, "render must return uint8 [height, width, 3]; it did not.")
+        shapes.add(picture.shape)
+        text = domain.text(state)
+        _require(isinstance(text, str) and bool(text), "text must return a non-empty string; it did not.")
+    _require(len(shapes) == 1, f"render must draw all states in one size; got {sorted(shapes)}.")
+
+
+def _pairs(one: Successors, other: Successors) -> list[tuple[str, NDArray[np.generic], NDArray[np.generic]]]:
+    """Returns the name and both values of each field."""
+    return [(name, getattr(one, name), getattr(other, name)) for name in Successors._fields]
+
+
+def _check_shapes(domain: Domain, states: States, out: Successors) -> None:
+    shape = (len(states), len(domain.action_names))
+    _require_array("successors' states", out.states, np.uint8, (*shape, domain.state_size))
+    _require_array("successors' rewards", out.rewards, np.float64, shape)
+    _require_array("successors' terminal", out.terminal, np.bool_, shape)
+    _require_array("successors' solved", out.solved, np.bool_, shape)
+
+
+def _require_array(
+    name: str, array: NDArray[np.generic], dtype: Callable[..., object], shape: tuple[int, ...]
+) -> None:
+    expected = f"{np.dtype(dtype).name} {list(shape)}"  # type: ignore[call-overload]
+    good = isinstance(array, np.ndarray)
+    _require(good, f"{name} must be an array, {expected}; it is {type(array).__name__}.")
+    actual = f"{array.dtype.name} {list(array.shape)}"
+    _require(actual == expected, f"{name} must be {expected}; it is {actual}.")
+
+
+def _require(promise_kept: bool, sentence: str) -> None:
+    if not promise_kept:
+        raise ConformanceError(sentence)

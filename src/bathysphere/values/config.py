@@ -1,0 +1,98 @@
+"""What a value ensemble is made of and how it is trained, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bathysphere.errors import BathysphereError
+
+
+@dataclass(frozen=True)
+class ValuesConfig:
+    """The ensemble of value functions. Members never share weights unless `shared_trunk` says so."""
+
+    network: Literal["linear", "mlp", "cnn"] = "linear"
+    """linear: one weighted sum; mlp: hidden layers with ReLU; cnn: convolutions, then one hidden layer."""
+    num_members: int = 20
+    """E, the number of members."""
+    hidden: tuple[int, ...] = (50, 50)
+    """mlp: units in each hidden layer of one member."""
+    conv_layers: int = 5
+    """cnn: number of convolutions (stride 1, zero padding that keeps the board's size)."""
+    conv_channels: int = 64
+    """cnn: channels of each convolution of one member."""
+    conv_kernel: int = 3
+    """cnn: side of the square filter; odd."""
+    dense: int = 128
+    """cnn: units of the hidden layer after the convolutions, per member."""
+    bias: bool = True
+    """Whether layers add a bias (starting at zero). The paper's Deep-sea network has none."""
+    prior_scale: float = 0.0
+    """Randomised prior: this times a frozen copy with weights of its own is added to the output. 0 is off."""
+    shared_trunk: bool = False
+    """Members are heads of one hidden layer each on a common trunk (mlp and cnn only)."""
+    init_scale: float = 1.0
+    """Multiplies the last layer's initial weights, and so the initial spread between members."""
+
+    def __post_init__(self) -> None:
+        _positive(self, "num_members", "conv_layers", "conv_channels", "conv_kernel", "dense")
+        if self.network == "mlp" and (not self.hidden or min(self.hidden) < 1):
+            raise BathysphereError(
+                f"values.hidden must list at least one positive size for an mlp, got {self.hidden}; "
+                "use values.network linear for a network without hidden layers."
+            )
+        if self.conv_kernel % 2 == 0:
+            raise BathysphereError(
+                f"values.conv_kernel must be odd (a filter needs a centre), got {self.conv_kernel}; try 3."
+            )
+        if self.shared_trunk and (
+            self.network == "linear" or (self.network == "mlp" and len(self.hidden) < 2)
+        ):
+            raise BathysphereError(
+                "values.shared_trunk needs layers to share: a cnn, or an mlp with two or more hidden layers "
+                f"(the last belongs to the heads); got network {self.network} with hidden {self.hidden}."
+            )
+
+
+@dataclass(frozen=True)
+class OptimiserConfig:
+    """How targets change the ensemble."""
+
+    name: Literal["tf_rmsprop", "delta", "sgd", "adam", "rmsprop"] = "tf_rmsprop"
+    """tf_rmsprop: TensorFlow 1's RMSProp (the paper's); delta: w += rate * (target - w), one entry of the
+    batch after another (tables only: a linear network without bias that reads one category); sgd: gradient
+    steps; adam, rmsprop: PyTorch's."""
+    learning_rate: float = 2.5e-4
+    """Step size; for delta the fraction of the error that one visit removes."""
+    decay: float = 0.9
+    """Smoothing of the mean square in tf_rmsprop and rmsprop (adam keeps PyTorch's betas)."""
+    eps: float = 1e-10
+    """Keeps the denominator from zero: inside the square root in tf_rmsprop, outside in adam and rmsprop."""
+    l2: float = 0.0
+    """Weight of the mean, over parameter tensors, of half the squared norm (biases included)."""
+    normalise: Literal["all", "active", "member"] = "all"
+    """The squared errors that the mask keeps are summed and divided by, all: batch size times members (the
+    authors' code with masks); active: the number of entries kept (the authors' code when a batch is split
+    among members); member: each member's own number of entries, so that each learns as if alone."""
+
+    def __post_init__(self) -> None:
+        _positive(self, "learning_rate", "eps")
+        if self.name == "delta" and self.learning_rate > 1:
+            raise BathysphereError(
+                f"optimiser.learning_rate must be at most 1 for the delta rule, got {self.learning_rate}; "
+                "1 already replaces the old value by the target."
+            )
+        if not 0 <= self.decay < 1:
+            raise BathysphereError(
+                f"optimiser.decay must be in [0, 1), got {self.decay}; the paper's is 0.9."
+            )
+        if self.l2 < 0:
+            raise BathysphereError(f"optimiser.l2 must not be negative, got {self.l2}; 0 is off.")
+
+
+def _positive(config: ValuesConfig | OptimiserConfig, *names: str) -> None:
+    section = "values" if isinstance(config, ValuesConfig) else "optimiser"
+    for name in names:
+        if not getattr(config, name) > 0:
+            raise BathysphereError(f"{section}.{name} must be positive, got {getattr(config, name)}.")

@@ -1,0 +1,125 @@
+"""The ensemble of value functions, as the rest of the package sees it: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import Categories, Features, ObservationSpec
+from bathysphere.errors import BathysphereError
+from bathysphere.values.batch import Arrays, Batch, UpdateStats
+from bathysphere.values.config import OptimiserConfig, ValuesConfig
+from bathysphere.values.table import TableLearner, is_table
+
+if TYPE_CHECKING:
+    from bathysphere.values.network_learner import NetworkLearner
+
+
+class Ensemble:
+    """E value functions that are evaluated and trained together.
+
+    Args:
+      config: network and number of members.
+      optimiser: how updates are made.
+      observation: what `evaluate` and `update` receive, as the domain declares it.
+      seed: an int, or a generator to draw the initial weights from. PyTorch's own generator is not touched.
+      device: "cpu", "cuda", "mps" or "auto". A table stays in main memory whatever the device.
+    """
+
+    def __init__(
+        self,
+        config: ValuesConfig,
+        optimiser: OptimiserConfig,
+        observation: ObservationSpec,
+        seed: int | np.random.Generator,
+        device: str = "cpu",
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        self.num_members = config.num_members
+        self._observation = observation
+        self._shape = (observation.size,) if isinstance(observation, Features) else tuple(observation.shape)
+        self._learner: TableLearner | NetworkLearner
+        if isinstance(observation, Categories) and is_table(config, optimiser, observation):
+            self._learner = TableLearner(config, optimiser, observation.num_categories, rng)
+        else:
+            from bathysphere.values.network_learner import (
+                NetworkLearner,
+            )  # imports PyTorch, which a table does not need
+
+            self._learner = NetworkLearner(config, optimiser, observation, rng, device)
+
+    def evaluate(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
+        """Returns every member's value of every observation.
+
+        Args:
+          observations: [n, ...] as the domain's `observe` returns them.
+
+        Returns:
+          float32 [n, E], contiguous.
+        """
+        checked = self._checked(observations, 1)
+        if not len(checked):
+            return np.empty((0, self.num_members), np.float32)
+        return self._learner.evaluate(checked)
+
+    def update(self, batch: Batch) -> UpdateStats:
+        """Makes one update.
+
+        Args:
+          batch: one batch without the leading axis: observations [b, ...], targets [b], mask [b, E].
+        """
+        return self.update_many(Batch(*(np.asarray(part)[None] for part in batch)))
+
+    def update_many(self, batch: Batch) -> UpdateStats:
+        """Makes u updates in order; the same as u calls of `update`, in one.
+
+        Args:
+          batch: observations [u, b, ...], targets [u, b], mask [u, b, E].
+        """
+        observations = np.ascontiguousarray(self._checked(batch.observations, 2))
+        targets = np.ascontiguousarray(batch.targets, np.float32)
+        mask = np.ascontiguousarray(batch.mask, np.bool_)
+        expected = observations.shape[:2]
+        if targets.shape != expected or mask.shape != (*expected, self.num_members):
+            raise BathysphereError(
+                f"targets have shape {targets.shape} and the mask {mask.shape}; expected {expected} and "
+                f"{(*expected, self.num_members)} for observations of shape {observations.shape}."
+            )
+        return self._learner.update(Batch(observations, targets, mask))
+
+    def state_dict(self) -> Arrays:
+        """Returns copies of weights and optimiser state by flat names; loading them resumes bit for bit."""
+        return self._learner.state_dict()
+
+    def load_state_dict(self, state: Arrays) -> None:
+        """Restores what `state_dict` returned, from an ensemble with the same settings.
+
+        Mutates: the ensemble.
+        """
+        self._learner.load_state_dict(state)
+
+    def _checked(self, observations: NDArray[np.generic], num_leading: int) -> NDArray[np.generic]:
+        """Refuses observations of a wrong shape or range; kernels rely on the range."""
+        if observations.shape[num_leading:] != self._shape or observations.ndim < num_leading:
+            raise BathysphereError(
+                f"observations have shape {observations.shape}; expected {num_leading} leading axes and then "
+                f"{self._shape}, as {self._observation} says. Was the ensemble built for another domain?"
+            )
+        if isinstance(self._observation, Features):
+            return observations.astype(np.float32, copy=False)
+        if observations.dtype.kind not in "iu":
+            raise BathysphereError(
+                f"observations are {observations.dtype}; categories are integers. "
+                "Return uint8 or int32 from observe."
+            )
+        limit = self._observation.num_categories
+        # Seen as unsigned, a negative code is a huge one, so one comparison finds both.
+        unsigned = observations.view(f"u{observations.dtype.itemsize}")
+        if observations.size and unsigned.max() >= limit:
+            raise BathysphereError(
+                f"observations hold categories from {observations.min()} to {observations.max()}; "
+                f"expected 0 to {limit - 1}, as {self._observation} says."
+            )
+        return observations

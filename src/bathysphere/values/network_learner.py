@@ -1,0 +1,162 @@
+"""Training and evaluation of a PyTorch value network."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bathysphere.domains.base import ObservationSpec
+from bathysphere.errors import BathysphereError
+from bathysphere.values.batch import Arrays, Batch, UpdateStats, member_means
+from bathysphere.values.config import OptimiserConfig, ValuesConfig
+from bathysphere.values.networks import build_network
+from bathysphere.values.optimisers import build_optimiser
+
+_CHUNK_CPU, _CHUNK_GPU = 512, 16384  # rows evaluated at once: bounds memory, and on a CPU keeps to the cache
+
+
+class NetworkLearner:
+    """A network for all members, a frozen prior if there is one, and the optimiser."""
+
+    def __init__(
+        self,
+        config: ValuesConfig,
+        optimiser: OptimiserConfig,
+        observation: ObservationSpec,
+        rng: np.random.Generator,
+        device: str,
+    ) -> None:
+        self._device = resolve_device(device)
+        self._settings = optimiser
+        self._network = build_network(config, observation, rng, config.init_scale).to(self._device)
+        self._prior_scale = config.prior_scale
+        self._prior = None
+        if config.prior_scale:
+            self._prior = build_network(config, observation, rng, 1.0).to(self._device).requires_grad_(False)
+        self._optimiser = build_optimiser(optimiser, self._network.parameters())
+        self._chunk = _CHUNK_CPU if self._device.type == "cpu" else _CHUNK_GPU
+
+    def evaluate(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
+        """Returns float32 [n, E] for observations [n, ...]."""
+        with torch.inference_mode():
+            if len(observations) <= self._chunk:
+                return self._predict(self._tensor(observations)).contiguous().cpu().numpy()
+            parts = [
+                self._predict(self._tensor(observations[start : start + self._chunk])).cpu().numpy()
+                for start in range(0, len(observations), self._chunk)
+            ]
+            return np.concatenate(parts)
+
+    def update(self, batch: Batch) -> UpdateStats:
+        """Learns from the batches in order."""
+        num_updates, _, num_members = batch.mask.shape
+        observations, targets = self._tensor(batch.observations), self._tensor(batch.targets)
+        mask = self._tensor(batch.mask).float()
+        losses, norms, errors = [], [], torch.zeros(num_members, device=self._device)
+        for u in range(num_updates):
+            loss, squared = self._loss(observations[u], targets[u], mask[u])
+            self._optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            gradients = [p.grad for p in self._network.parameters() if p.grad is not None]
+            norms.append(torch.nn.utils.get_total_norm(gradients))
+            self._optimiser.step()
+            losses.append(loss.detach())
+            errors += squared.detach().sum(0)
+        if not losses:
+            return UpdateStats(0.0, np.full(num_members, np.nan), 0.0)
+        loss_mean, norm_mean = torch.stack([torch.stack(losses), torch.stack(norms)]).mean(1).tolist()
+        member_losses = member_means(
+            errors.cpu().numpy().astype(np.float64), batch.mask.sum((0, 1), np.float64)
+        )
+        return UpdateStats(loss_mean, member_losses, norm_mean)
+
+    def state_dict(self) -> Arrays:
+        """Returns copies of weights, prior and optimiser state under flat names."""
+        state = {f"network.{name}": _array(value) for name, value in self._network.state_dict().items()}
+        if self._prior is not None:
+            state |= {f"prior.{name}": _array(value) for name, value in self._prior.state_dict().items()}
+        for index, slots in self._optimiser.state_dict()["state"].items():
+            # A slot may be empty: plain SGD keeps None where momentum would be.
+            state |= {f"optimiser.{index}.{slot}": _array(v) for slot, v in slots.items() if v is not None}
+        return state
+
+    def load_state_dict(self, state: Arrays) -> None:
+        """Restores what `state_dict` returned.
+
+        Mutates: weights, prior and optimiser.
+        """
+        expected = {
+            name: v.shape for name, v in self.state_dict().items() if not name.startswith("optimiser.")
+        }
+        arrived = {name: v.shape for name, v in state.items() if not name.startswith("optimiser.")}
+        if expected != arrived:
+            different = sorted(set(expected.items()) ^ set(arrived.items()))[0][0]
+            raise BathysphereError(
+                f"the saved values hold {different} of shape {arrived.get(different)}, "
+                f"expected {expected.get(different)}; "
+                "load them with the domain and values settings they were saved with."
+            )
+        self._network.load_state_dict(_section(state, "network."))
+        if self._prior is not None:
+            self._prior.load_state_dict(_section(state, "prior."))
+        slots: dict[int, dict[str, Tensor]] = {}
+        for name, value in _section(state, "optimiser.").items():
+            index, slot = name.split(".", 1)
+            slots.setdefault(int(index), {})[slot] = value
+        groups = self._optimiser.state_dict()["param_groups"]
+        self._optimiser.load_state_dict({"state": slots, "param_groups": groups})
+
+    def _tensor(self, array: NDArray[np.generic]) -> Tensor:
+        # PyTorch warns about read-only memory, so that is copied.
+        return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self._device)
+
+    def _predict(self, observations: Tensor) -> Tensor:
+        values: Tensor = self._network(observations)
+        if self._prior is None:
+            return values
+        prior: Tensor = self._prior(observations)
+        return values + self._prior_scale * prior
+
+    def _loss(self, observations: Tensor, targets: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the objective and the masked squared errors, [b, E]."""
+        squared = (self._predict(observations) - targets[:, None]).square() * mask
+        if self._settings.normalise == "all":
+            loss = squared.mean()
+        elif self._settings.normalise == "active":
+            loss = squared.sum() / mask.sum().clamp(min=1.0)
+        else:
+            loss = (squared.sum(0) / mask.sum(0).clamp(min=1.0)).sum()
+        if self._settings.l2:
+            norms = torch.stack([p.square().sum() for p in self._network.parameters()])
+            loss = loss + self._settings.l2 * 0.5 * norms.sum() / self._network.num_tensors()
+        return loss, squared
+
+
+def resolve_device(name: str) -> torch.device:
+    """Turns a device's name into a device this machine has; `auto` takes a GPU when there is one."""
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if available[kind])
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or not available.get(device.type, False):
+        usable = ", ".join(kind for kind, is_here in available.items() if is_here)
+        raise BathysphereError(f"device {name!r} is not available here; usable are: auto, {usable}.")
+    return device
+
+
+def _array(value: Tensor) -> NDArray[np.generic]:
+    # A contiguous copy: later in-place updates must not reach it.
+    return np.array(value.detach().cpu().numpy(), order="C", copy=True)
+
+
+def _section(state: Arrays, prefix: str) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): torch.from_numpy(np.array(value))
+        for name, value in state.items()
+        if name.startswith(prefix)
+    }

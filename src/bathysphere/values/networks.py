@@ -1,0 +1,211 @@
+"""Value networks for all members at once: weights are stacked, so nothing loops over members.
+
+Activations are kept features first, [E, features, n]: measured on one core, that makes 20 small MLPs 1.6
+times faster than rows first.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from bathysphere.domains.base import Categories, ObservationSpec
+from bathysphere.errors import BathysphereError
+from bathysphere.values.config import ValuesConfig
+from bathysphere.values.kernels import sum_rows
+
+
+def glorot(
+    shape: tuple[int, ...], fan_in: int, fan_out: int, rng: np.random.Generator, scale: float = 1.0
+) -> nn.Parameter:
+    """Draws float32 weights uniformly in ±scale * sqrt(6 / (fan_in + fan_out)), fans of one member."""
+    limit = scale * math.sqrt(6.0 / (fan_in + fan_out))
+    return nn.Parameter(torch.from_numpy(rng.uniform(-limit, limit, shape).astype(np.float32)))
+
+
+class Dense(nn.Module):
+    """A layer of each member: [E, inputs, n], or inputs common to all [1, inputs, n], to [E, outputs, n]."""
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        members: int,
+        is_input_common: bool,
+        bias: bool,
+        rng: np.random.Generator,
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__()
+        self.members = members
+        self.is_input_common = is_input_common
+        self.weight = glorot((members, outputs, inputs), inputs, outputs, rng, scale)
+        self.bias = nn.Parameter(torch.zeros(members, outputs, 1)) if bias else None
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Applies the layer, one matrix product when the input is common, else one per member in a batch."""
+        if self.is_input_common:
+            members, outputs, inputs = self.weight.shape
+            product = self.weight.view(members * outputs, inputs) @ h[0]
+            product = product.view(members, outputs, -1)
+            return product if self.bias is None else product + self.bias
+        return torch.bmm(self.weight, h) if self.bias is None else torch.baddbmm(self.bias, self.weight, h)
+
+
+class CategoryDense(nn.Module):
+    """A first layer on categories, [n, cells] to [E, outputs, n]: a product with one-hot rows, as a sum."""
+
+    def __init__(
+        self,
+        observation: Categories,
+        outputs: int,
+        members: int,
+        bias: bool,
+        rng: np.random.Generator,
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__()
+        cells, self.num_categories = math.prod(observation.shape), observation.num_categories
+        inputs = cells * self.num_categories
+        self.members = members
+        self.weight = glorot((inputs, members * outputs), inputs, outputs, rng, scale)
+        self.bias = nn.Parameter(torch.zeros(members * outputs)) if bias else None
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """Sums the rows that `codes`, integers [n, ...], name."""
+        codes = codes.flatten(1)
+        if codes.is_cpu and not torch.is_grad_enabled():
+            h = self._sum_rows(codes)
+        else:
+            first_rows = torch.arange(codes.shape[1], device=codes.device) * self.num_categories
+            h = functional.embedding_bag(codes + first_rows, self.weight, mode="sum")
+            h = h if self.bias is None else h + self.bias
+        return h.view(len(codes), self.members, -1).permute(1, 2, 0)
+
+    def _sum_rows(self, codes: Tensor) -> Tensor:
+        out = np.empty((len(codes), self.weight.shape[1]), np.float32)
+        bias = np.zeros(out.shape[1], np.float32) if self.bias is None else self.bias.detach().numpy()
+        sum_rows(codes.numpy(), self.weight.detach().numpy(), bias, self.num_categories, out)
+        return torch.from_numpy(out)
+
+
+class ConvolutionStack(nn.Module):
+    """Convolutions of each member over a board of categories: codes [n, H, W] to [E, channels * H * W, n].
+
+    Members are groups of channels. One-hot codes have their channels last in memory, and convolutions keep
+    that order; it measured a third faster on one core.
+    """
+
+    def __init__(
+        self,
+        observation: Categories,
+        layers: int,
+        channels: int,
+        kernel: int,
+        members: int,
+        bias: bool,
+        rng: np.random.Generator,
+    ) -> None:
+        super().__init__()
+        self.num_categories = observation.num_categories
+        self.members = members
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        inputs = observation.num_categories
+        for _ in range(layers):
+            shape = (members * channels, inputs, kernel, kernel)
+            self.weights.append(glorot(shape, inputs * kernel**2, channels * kernel**2, rng))
+            if bias:
+                self.biases.append(nn.Parameter(torch.zeros(members * channels)))
+            inputs = channels
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """Convolves; the ReLU after the last convolution is the caller's, as for every layer."""
+        h = functional.one_hot(codes.long(), self.num_categories).float().permute(0, 3, 1, 2)
+        for i, weight in enumerate(self.weights):
+            bias = self.biases[i] if len(self.biases) else None
+            # The board is common to all members, so the first convolution has one group.
+            groups = 1 if i == 0 else self.members
+            h = functional.conv2d(h if i == 0 else h.relu_(), weight, bias, padding="same", groups=groups)
+        return h.reshape(len(h), self.members, -1).permute(1, 2, 0)
+
+
+Layer = Dense | CategoryDense | ConvolutionStack
+
+
+class ValueNetwork(nn.Module):
+    """Layers with ReLU between them: observations [n, ...] to values [n, E]."""
+
+    def __init__(self, layers: list[Layer]) -> None:
+        super().__init__()
+        self._layers = tuple(layers)
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Evaluates all members."""
+        h = observations
+        if observations.is_floating_point():
+            h = observations.t().unsqueeze(0)
+        for layer in self.layers[:-1]:
+            h = layer(h).relu_()
+        values: Tensor = self.layers[-1](h)
+        return values[:, 0].t()
+
+    def num_tensors(self) -> int:
+        """Counts parameter tensors as separate networks would have them: not stacked."""
+        return sum(layer.members * len(list(layer.parameters())) for layer in self._layers)
+
+
+def build_network(
+    config: ValuesConfig, observation: ObservationSpec, rng: np.random.Generator, init_scale: float
+) -> ValueNetwork:
+    """Builds and initialises the ensemble's network (Glorot uniform weights, zero biases).
+
+    Args:
+      config: kind and sizes.
+      observation: what the network reads.
+      rng: draws the weights; PyTorch's own generator is not used.
+      init_scale: multiplies the last layer's weights.
+    """
+    members, bias = config.num_members, config.bias
+    trunk_members = 1 if config.shared_trunk else members
+    layers: list[Layer] = []
+    if config.network == "cnn":
+        if not isinstance(observation, Categories) or len(observation.shape) != 2:
+            raise BathysphereError(
+                f"values.network cnn reads a two-dimensional board of categories, but this domain "
+                f"shows {observation}; use mlp."
+            )
+        layers.append(
+            ConvolutionStack(
+                observation,
+                config.conv_layers,
+                config.conv_channels,
+                config.conv_kernel,
+                trunk_members,
+                bias,
+                rng,
+            )
+        )
+        width, sizes = config.conv_channels * math.prod(observation.shape), [config.dense, 1]
+    elif isinstance(observation, Categories):
+        sizes = [*config.hidden, 1] if config.network == "mlp" else [1]
+        is_last = len(sizes) == 1
+        layers.append(
+            CategoryDense(observation, sizes[0], trunk_members, bias, rng, init_scale if is_last else 1.0)
+        )
+        width, sizes = sizes[0], sizes[1:]
+    else:
+        sizes = [*config.hidden, 1] if config.network == "mlp" else [1]
+        width = observation.size
+    # The heads of a shared trunk are the last two layers.
+    members_before = layers[-1].members if layers else 0
+    for left, size in zip(range(len(sizes), 0, -1), sizes, strict=True):
+        own = trunk_members if left > 2 else members
+        scale = init_scale if left == 1 else 1.0
+        layers.append(Dense(width, size, own, members_before < own, bias, rng, scale))
+        width, members_before = size, own
+    return ValueNetwork(layers)

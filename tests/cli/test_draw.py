@@ -1,0 +1,107 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bathysphere import cli
+from bathysphere.cli.episode import parse_actions, play, shortest_solution
+from bathysphere.domains import DeepSea, DeepSeaConfig, ToyMontezuma, ToyMontezumaConfig
+from bathysphere.errors import BathysphereError
+
+
+def test_a_drawn_episode(tmp_path, capsys):
+    out = tmp_path / "films" / "dive.10"
+    argv = ["draw", "deep-sea", "--size", "10", "--actions", "001001010", "--out", str(out), "--json"]
+    assert cli.main(argv) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["world"], result["steps"], result["terminal"], result["solved"]) == (
+        "deep-sea",
+        9,
+        True,
+        True,
+    )
+    assert result["reward"] == pytest.approx(1 - 0.01 * 8 / 9)
+    assert result["files"] == [f"{out}.gif", f"{out}.png"]
+    assert Image.open(f"{out}.gif").n_frames == 10
+    assert Image.open(f"{out}.png").size == (560, 560)
+
+
+def test_random_play_is_reproducible(tmp_path, capsys):
+    argv = [
+        "draw",
+        "sokoban",
+        "--num-boards",
+        "1",
+        "--max-steps",
+        "5",
+        "--out",
+        str(tmp_path / "x"),
+        "--json",
+    ]
+    results = []
+    for seed in ("1", "1", "2"):
+        assert cli.main([*argv, "--seed", seed]) == 0
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0] == results[1] != results[2]
+
+
+def test_the_sentence(tmp_path, capsys):
+    argv = [
+        "draw",
+        "toy-montezuma",
+        "--map",
+        "one-room",
+        "--by",
+        "breadth-first",
+        "--out",
+        str(tmp_path / "x"),
+    ]
+    assert cli.main(argv) == 0
+    assert capsys.readouterr().out.startswith("toy-montezuma: solved after 17 steps, reward 1.")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--actions", "02"], "deep-sea has no action '2'"),
+        (["--seed", "-1"], "--seed must be"),
+        (["--fps", "0"], "fps must be"),
+        (["--size", "1"], "whole number from 2"),
+    ],
+)
+def test_bad_options_get_a_sentence(options, sentence, tmp_path, capsys):
+    try:
+        code = cli.main(["draw", "deep-sea", *options, "--out", str(tmp_path / "x")])
+    except SystemExit as leaving:  # options tyro refuses by itself
+        code = leaving.code
+    assert code == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_actions_by_name_and_number():
+    domain = ToyMontezuma()
+    assert parse_actions(domain, "0123") == parse_actions(domain, "north, east,south,west") == [0, 1, 2, 3]
+    assert parse_actions(domain, "south") == [2]
+
+
+def test_play_stops_at_the_end():
+    domain = DeepSea(DeepSeaConfig(4))
+    episode = play(domain, domain.initial(1, np.random.default_rng(0))[0], [1] * 10)
+    assert len(episode.actions) == 3
+    assert episode.states.shape == (4, 4)
+    assert episode.terminal
+
+
+def test_shortest_solutions():
+    rng = np.random.default_rng(0)
+    domain = ToyMontezuma(ToyMontezumaConfig("hallway"))
+    start = domain.initial(1, rng)[0]
+    solution = shortest_solution(domain, start, 10_000)
+    assert len(solution) == 47
+    assert play(domain, start, solution).solved
+    with pytest.raises(BathysphereError, match="first 100 states"):
+        shortest_solution(domain, start, 100)
+    sea = DeepSea(DeepSeaConfig(4))
+    with pytest.raises(BathysphereError, match="cannot be solved"):
+        shortest_solution(sea, np.array([1, 0, 0, 0], np.uint8), 100)

@@ -1,0 +1,68 @@
+import subprocess
+import sys
+
+import pytest
+
+from bathysphere import cli
+from bathysphere.errors import BathysphereError
+
+
+def test_help_names_every_verb(capsys):
+    assert cli.main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {verb} " in out for verb in cli.VERBS)
+    assert cli.main([]) == 0
+    assert capsys.readouterr().out == out
+
+
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_every_verb_has_help_with_examples(verb, capsys):
+    with pytest.raises(SystemExit) as leaving:
+        cli.main([verb, "--help"])
+    assert leaving.value.code == 0
+    assert f"bathysphere {verb} " in capsys.readouterr().out.split("Examples:")[1]
+
+
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("bathysphere ")
+
+
+def test_a_mistyped_verb_gets_a_suggestion(capsys):
+    assert cli.main(["plya"]) == 2
+    assert capsys.readouterr().err == (
+        "error: There is no verb 'plya'. Did you mean 'play'? 'bathysphere --help' explains them.\n"
+    )
+    assert cli.main(["xyzzy"]) == 2
+    assert "Choose one of: play, draw" in capsys.readouterr().err
+
+
+def test_errors_are_sentences_and_debug_adds_the_traceback(capsys, monkeypatch):
+    def fail(arguments):
+        raise BathysphereError("The sea is closed. Come back tomorrow.")
+
+    monkeypatch.setattr(cli, "_dispatch", fail)
+    assert cli.main(["play"]) == 2
+    assert capsys.readouterr().err == "error: The sea is closed. Come back tomorrow.\n"
+    assert cli.main(["play", "--debug"]) == 2
+    err = capsys.readouterr().err
+    assert "Traceback" in err
+    assert err.endswith("error: The sea is closed. Come back tomorrow.\n")
+
+
+def test_an_interrupt_is_quiet(capsys, monkeypatch):
+    def interrupt(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_dispatch", interrupt)
+    assert cli.main(["play"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from bathysphere.cli import main; main(['--help']); "
+        "sys.exit(' '.join({'numba', 'numpy', 'torch', 'matplotlib', 'gymnasium', 'tyro'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,14 @@
+import numpy as np
+import pytest
+
+from bathysphere.domains import CONFIGS, DOMAIN_NAMES, make_domain
+from bathysphere.domains.base import Domain
+from bathysphere.testing import check_domain
+
+
+@pytest.mark.parametrize("name", DOMAIN_NAMES)
+def test_every_world_is_made_from_its_config_and_conforms(name):
+    domain = make_domain(CONFIGS[name]())
+    assert domain.name == name
+    assert isinstance(domain, Domain)
+    check_domain(domain, np.random.default_rng(0))

@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import config
+
+from bathysphere.domains.base import Categories
+from bathysphere.errors import BathysphereError
+from bathysphere.learning import Replay, ReplayConfig
+from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
+from tests.oracles.learning import ListReplay
+
+STATE_SIZE, MAX_LENGTH = 3, 5
+
+
+def game(length, num_members, rng):
+    states = rng.integers(256, size=(length, STATE_SIZE)).astype(np.uint8)
+    return states, rng.normal(size=length), rng.random((length, num_members)) < 0.5
+
+
+def entries(states, targets, mask):
+    rows = zip(states, targets.astype(np.float32), mask, strict=True)
+    return [(bytes(s), float(t), m.tolist()) for s, t, m in rows]
+
+
+def assert_same(sample, draws, oracle):
+    num_batches, batch_size = sample.targets.shape
+    assert sample.num_solved == oracle.num_solved_of(batch_size)
+    for u in range(num_batches):
+        for b in range(batch_size):
+            expected = oracle.entry(b < sample.num_solved, draws[u, b].tolist())
+            arrived = (
+                bytes(sample.states[u, b]),
+                float(sample.targets[u, b]),
+                sample.mask[u, b].tolist(),
+            )
+            assert arrived == expected
+
+
+@pytest.mark.kernels
+@settings(max_examples=15 if config.DISABLE_JIT else 150, deadline=None, derandomize=True)
+@given(
+    capacity=st.integers(1, 4),
+    num_members=st.sampled_from([1, 3, 8, 20]),
+    share=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    sampling=st.sampled_from(["game", "length"]),
+    steps=st.lists(st.tuples(st.booleans(), st.integers(1, MAX_LENGTH)), min_size=1, max_size=12),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_replay_follows_the_list_of_lists(capacity, num_members, share, sampling, steps, seed):
+    rng = np.random.default_rng(seed)
+    settings_ = ReplayConfig(capacity, share, sampling)
+    replay = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH)
+    oracle = ListReplay(capacity, share, sampling == "length")
+    for solved, length in steps:
+        states, targets, mask = game(length, num_members, rng)
+        replay.add(states, targets, mask, solved)
+        oracle.add(entries(states, targets, mask), solved)
+        assert replay.num_solved_games == len(oracle.games[True])
+        assert replay.num_unsolved_games == len(oracle.games[False])
+        assert replay.num_games_added == sum(oracle.added.values())
+        sample_seed = int(rng.integers(2**32))
+        sample = replay.sample(2, 6, np.random.default_rng(sample_seed))
+        assert_same(sample, np.random.default_rng(sample_seed).random((2, 6, 2)), oracle)
+    # A copy made from the saved state gives the same samples, now and after more games.
+    copy = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH)
+    copy.load_state_dict(replay.state_dict())
+    for solved in (True, False):
+        left, right = (r.sample(2, 6, np.random.default_rng(seed)) for r in (replay, copy))
+        for a, b in zip(left, right, strict=True):
+            np.testing.assert_array_equal(a, b)
+        states, targets, mask = game(MAX_LENGTH, num_members, rng)
+        replay.add(states, targets, mask, solved)
+        copy.add(states, targets, mask, solved)
+
+
+def labelled(lengths, sampling):
+    replay = Replay(ReplayConfig(100, 0.5, sampling), 1, 1, 100)
+    for label, length in enumerate(lengths):
+        mask = np.ones((length, 1), np.bool_)
+        replay.add(np.full((length, 1), label, np.uint8), np.arange(length, dtype=np.float64), mask, False)
+    sample = replay.sample(500, 32, np.random.default_rng(0))
+    return sample.states.ravel(), sample.targets.ravel()
+
+
+def test_by_game_short_games_weigh_as_much():
+    labels, _ = labelled([2, 6], "game")
+    assert (labels == 0).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_by_length_every_state_weighs_as_much():
+    labels, positions = labelled([2, 6], "length")
+    assert (labels == 0).mean() == pytest.approx(0.25, abs=0.02)
+    counts = np.bincount(positions[labels == 1].astype(int), minlength=6) / len(labels)
+    np.testing.assert_allclose(counts, 1 / 8, atol=0.02)
+
+
+def test_solved_come_first_in_their_share():
+    replay = Replay(ReplayConfig(10, 0.3), 1, 1, 4)
+    for label, solved in ((1, True), (2, False)):
+        replay.add(np.full((4, 1), label, np.uint8), np.zeros(4), np.ones((4, 1), np.bool_), solved)
+    sample = replay.sample(1, 5, np.random.default_rng(0))
+    assert sample.num_solved == 1
+    assert sample.states[0, :, 0].tolist() == [1, 2, 2, 2, 2]
+
+
+def test_a_sample_trains_an_ensemble():
+    class Cells:
+        def observe(self, states):
+            return states.astype(np.int32)
+
+    replay = Replay(ReplayConfig(), 1, 4, 6)
+    rng = np.random.default_rng(0)
+    cells = np.arange(6, dtype=np.uint8)[:, None]
+    replay.add(cells, np.linspace(0, 1, 6), np.ones((6, 4), np.bool_), True)
+    ensemble = Ensemble(
+        ValuesConfig(num_members=4, bias=False), OptimiserConfig("delta", 0.3), Categories((1,), 6), 0
+    )
+    ensemble.update_many(replay.sample(50, 32, rng).observed(Cells()))
+    np.testing.assert_allclose(ensemble.evaluate(cells).mean(1), np.linspace(0, 1, 6), atol=1e-5)
+
+
+def test_split_shares_every_batch_among_the_members():
+    replay = Replay(ReplayConfig(10, 0.5), 1, 3, 4)
+    for solved in (True, False):
+        replay.add(np.zeros((4, 1), np.uint8), np.zeros(4), np.ones((4, 3), np.bool_), solved)
+    sample = replay.sample(2, 12, np.random.default_rng(0))
+    mask = sample.split().mask
+    assert sample.mask.all()
+    assert mask.shape == (2, 12, 3)
+    assert mask[:, :6].sum(1).tolist() == mask[:, 6:].sum(1).tolist() == [[2, 2, 2], [2, 2, 2]]
+
+
+class TestRefusals:
+    def test_empty(self):
+        with pytest.raises(BathysphereError, match="empty"):
+            Replay(ReplayConfig(), 1, 1, 4).sample(1, 2, np.random.default_rng(0))
+
+    @pytest.mark.parametrize("length", [0, 5])
+    def test_length(self, length):
+        replay = Replay(ReplayConfig(), 1, 1, 4)
+        with pytest.raises(BathysphereError, match="1 to 4 states"):
+            replay.add(
+                np.zeros((length, 1), np.uint8), np.zeros(length), np.ones((length, 1), np.bool_), True
+            )
+
+    def test_foreign_state(self):
+        saved = Replay(ReplayConfig(), 1, 1, 4)
+        saved.add(np.zeros((4, 1), np.uint8), np.zeros(4), np.ones((4, 1), np.bool_), True)
+        with pytest.raises(BathysphereError, match="does not fit"):
+            Replay(ReplayConfig(), 2, 1, 4).load_state_dict(saved.state_dict())
+        with pytest.raises(BathysphereError, match="does not fit"):
+            Replay(ReplayConfig(), 1, 1, 3).load_state_dict(saved.state_dict())
+        with pytest.raises(BathysphereError, match="lacks states"):
+            saved.load_state_dict({})
+
+    @pytest.mark.parametrize("kwargs", [{"capacity": 0}, {"solved_share": 1.1}])
+    def test_config(self, kwargs):
+        with pytest.raises(BathysphereError, match="replay"):
+            ReplayConfig(**kwargs)

@@ -1,0 +1,133 @@
+"""Runs a Search and one oracle per episode side by side and compares everything after every pass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bathysphere.planning import Episode, Search, SearchConfig, kernels
+from bathysphere.planning.graph import check_graph
+from tests.oracles.planner import OracleEpisode
+
+
+def make_oracles(search: Search, domain, values, model=None) -> list[OracleEpisode]:
+    """Returns one oracle per slot, started exactly as the search has started its episodes."""
+
+    def rules_of(world):
+        def successors(key):
+            row = np.frombuffer(key, np.uint8)[None]
+            answer = world.successors(row)
+            return [
+                (answer.states[0, a].tobytes(), float(answer.rewards[0, a]), bool(answer.terminal[0, a]), bool(answer.solved[0, a]))
+                for a in range(answer.rewards.shape[1])
+            ]  # fmt: skip
+
+        return successors
+
+    def evaluate(key):
+        row = np.frombuffer(key, np.uint8)[None]
+        return [float(v) for v in values.evaluate(domain.observe(row))[0]]
+
+    oracles = []
+    for b, start in enumerate(search.root_states):
+        oracle = OracleEpisode(
+            start.tobytes(),
+            0,
+            rules_of(model or domain),
+            evaluate,
+            search.config,
+            values.num_members,
+            search.sizes.max_steps,
+            truth=rules_of(domain) if model is not None else None,
+        )
+        oracle.rng.state = int(search.arena.episodes["rng"][b])
+        oracle.members = search.arena.members[b].tolist()
+        oracles.append(oracle)
+    return oracles
+
+
+def assert_same(search: Search, b: int, oracle: OracleEpisode) -> None:
+    """Asserts that slot b's graph, tree, flags and random stream are the oracle's, number for number."""
+    arena = search.arena
+    episode = arena.episodes[b]
+    size = search.sizes.state_size
+    assert episode["num_states"] == len(oracle.states)
+    assert int(episode["rng"]) == oracle.rng.state
+    number = {id(state): k for k, state in enumerate(oracle.states)}
+    for k, state in enumerate(oracle.states):
+        entry = arena.stats[b, k]
+        assert arena.words[b, k].tobytes()[:size] == state.key
+        assert arena.sums[b, k].tolist() == state.sums
+        for field in ("count", "root_visits", "path_visits", "terminal", "solved"):
+            assert entry[field] == getattr(state, field), field
+        children = arena.edges[b, k]["child"].tolist()
+        if state.children:
+            assert children == [number[id(state.children[a])] for a in sorted(state.children)]
+            assert arena.edges[b, k]["reward"].tolist() == [state.rewards[a] for a in sorted(state.rewards)]
+        else:
+            assert set(children) == {-1}
+    pairs = [(int(episode["root"]), oracle.root)]
+    while pairs:
+        node, twin = pairs.pop()
+        assert arena.nodes[b, node]["state"] == number[id(twin.state)]
+        first = arena.nodes[b, node]["child"]
+        assert (first >= 0) == (twin.children is not None)
+        if twin.children is not None:
+            pairs += [(first + a, child) for a, child in enumerate(twin.children)]
+    steps = arena.history[b, : episode["step"]]
+    assert [(int(m["state"]), int(m["action"]), float(m["reward"])) for m in steps] == [
+        (number[id(state)], action, reward) for state, action, reward in oracle.history
+    ]
+
+
+def assert_same_episode(episode: Episode, oracle: OracleEpisode) -> None:
+    """Asserts that a finished episode tells what the oracle lived through."""
+    states = [state for state, _, _ in oracle.history]
+    assert [row.tobytes() for row in episode.states] == [state.key for state in states]
+    assert episode.actions.tolist() == [action for _, action, _ in oracle.history]
+    assert episode.rewards.tolist() == [reward for _, _, reward in oracle.history]
+    members = [[state.value(i) for i in range(oracle.num_members)] for state in states]
+    np.testing.assert_allclose(episode.search_values, np.mean(members, axis=1), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(episode.search_std, np.std(members, axis=1).mean(), rtol=1e-9, atol=1e-12)
+    assert episode.solved == oracle.root.state.solved
+    assert episode.truncated == (oracle.outcome == "cut off")
+    assert episode.num_states == len(oracle.states)
+
+
+def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model=None, steps=6, compare_passes=True):
+    """Plays `steps` moves both ways; episodes that finish fall silent. Returns the search and its oracles."""
+    search = Search(domain, values, config, batch=batch, seed=seed, model=model, num_episodes=batch)
+    oracles = make_oracles(search, domain, values, model)
+    running = dict(enumerate(oracles))
+    for _ in range(steps):
+        if not running:
+            break
+        for oracle in running.values():
+            oracle.begin_step()
+        if compare_passes:
+            # The same kernels, with the two halves of a pass apart, so that there is something to look at between.
+            kernels.begin_step(search.arena, search.active)
+            for _ in range(config.passes):
+                search._sweep(back_up=False, select=True)
+                search._sweep(back_up=True, select=False)
+                for b, oracle in running.items():
+                    oracle.one_pass()
+                    assert_same(search, b, oracle)
+                if model is None:  # an erring model may call one state an end here and not there
+                    check_graph(search.arena, transpositions=config.transpositions)
+            episodes = search._move()
+        else:
+            for oracle in running.values():
+                for _ in range(config.passes):
+                    oracle.one_pass()
+            episodes = search.step()
+        finished = []
+        for b, oracle in list(running.items()):
+            assert search.actions[b] == oracle.end_step()
+            assert_same(search, b, oracle)
+            if oracle.outcome:
+                finished.append(b)
+                del running[b]
+        assert [episode.index for episode in episodes] == finished
+        for episode in episodes:
+            assert_same_episode(episode, oracles[episode.index])
+    return search, oracles

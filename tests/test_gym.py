@@ -1,0 +1,159 @@
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import bathysphere.gym
+from bathysphere.domains.deep_sea import DeepSea, DeepSeaConfig
+from bathysphere.errors import BathysphereError
+from bathysphere.gym import DomainEnv, GymDomain
+from bathysphere.testing import check_domain
+
+IDS = ["bathysphere/DeepSea-v0", "bathysphere/ToyMontezuma-v0", "bathysphere/Sokoban-v0"]
+
+
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("render_mode", ["rgb_array", "ansi"])
+def test_gymnasiums_own_check_finds_nothing(env_id, render_mode):
+    # Warnings are errors in this suite.
+    env = gymnasium.make(env_id, render_mode=render_mode)
+    check_env(env.unwrapped)
+    assert isinstance(env.unwrapped, DomainEnv)
+
+
+def test_arguments_are_the_configs_fields():
+    env = gymnasium.make("bathysphere/DeepSea-v0", size=20, horizon="paper")
+    assert env.unwrapped.domain.config == DeepSeaConfig(20, 0, "paper")
+    with pytest.raises(BathysphereError, match=r"no argument depth[.] It has: size, mask_seed, horizon"):
+        gymnasium.make("bathysphere/DeepSea-v0", depth=20)
+    with pytest.raises(BathysphereError, match="whole number from 2"):
+        gymnasium.make("bathysphere/DeepSea-v0", size=0)
+
+
+def test_importing_by_prefix_works():
+    assert gymnasium.make("bathysphere.gym:bathysphere/ToyMontezuma-v0", map="one-room").unwrapped
+
+
+def test_an_episode():
+    env = DomainEnv(DeepSea(DeepSeaConfig(4)))
+    observation, info = env.reset(seed=0)
+    assert observation.tolist() == [0]
+    assert info == {"solved": False, "steps": 0}
+    rewards = []
+    for _ in range(3):
+        observation, reward, terminated, truncated, info = env.step(0)
+        rewards.append(reward)
+    assert observation.tolist() == [15]
+    assert (terminated, truncated, info) == (True, False, {"solved": True, "steps": 3})
+    assert rewards == [-0.01 / 3, -0.01 / 3, 1.0]
+
+
+def test_the_time_limit_truncates():
+    env = gymnasium.make("bathysphere/ToyMontezuma-v0", map="one-room", max_steps=3)
+    env.reset(seed=0)
+    assert [env.step(0)[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
+    env.reset()
+    assert env.step(0)[2:4] == (False, False)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_restored_environment_goes_on_exactly_as_before(env_id):
+    def play_on(env, actions):
+        """Plays, resets twice and returns all that happened."""
+        seen = [env.step(action) for action in actions]
+        return [
+            *[(observation.tolist(), *rest) for observation, *rest in seen],
+            *[env.reset()[0].tolist() for _ in range(2)],
+        ]
+
+    env, other = gymnasium.make(env_id).unwrapped, gymnasium.make(env_id).unwrapped
+    rng = np.random.default_rng(1)
+    actions = rng.integers(env.action_space.n, size=8)
+    env.reset(seed=7)
+    for action in actions[:4]:
+        env.step(action)
+    saved = env.get_state()
+    first = play_on(env, actions)
+    env.set_state(saved)
+    assert play_on(env, actions) == first
+    other.reset(seed=99)
+    other.set_state(pickle.loads(pickle.dumps(saved)))
+    assert play_on(other, actions) == first
+
+
+def test_mistakes_get_a_sentence():
+    env = DomainEnv(DeepSea(DeepSeaConfig(4)))
+    with pytest.raises(BathysphereError, match="Call reset first"):
+        env.step(0)
+    env.reset(seed=0)
+    with pytest.raises(
+        BathysphereError, match=r"There is no action 2[.] Choose from: 0 action-0, 1 action-1"
+    ):
+        env.step(2)
+    with pytest.raises(BathysphereError, match="render_mode='rgb_array' or 'ansi'"):
+        env.render()
+    with pytest.raises(BathysphereError, match="render_mode must be"):
+        DomainEnv(DeepSea(), render_mode="human")
+    with pytest.raises(BathysphereError, match=r"uint8 \[n, 4\]"):
+        env.set_state(env.get_state()._replace(state=b"123"))
+
+
+def toy_text(name, **kwargs):
+    """Wraps one of Gymnasium's toy_text environments, whose whole state is the integer `s`."""
+
+    def set_state(env, saved):
+        env.s = int.from_bytes(saved, "little")
+
+    return GymDomain(
+        gymnasium.make(name, **kwargs),
+        get_state=lambda env: int(env.s).to_bytes(2, "little"),
+        set_state=set_state,
+        get_observation=lambda env: env.s,
+        max_steps=100,
+    )
+
+
+def test_frozen_lake_as_a_domain():
+    domain = toy_text("FrozenLake-v1", is_slippery=False)
+    check_domain(domain, np.random.default_rng(0), num_states=40)
+    state = domain.initial(1, np.random.default_rng(0))
+    assert (domain.state_size, domain.observation.num_categories) == (3, 16)
+    rewards = []
+    for action in [1, 1, 2, 1, 2, 2]:  # down, down, right, down, right, right
+        out = domain.successors(state)
+        state = out.states[:, action]
+        rewards.append(float(out.rewards[0, action]))
+    assert rewards == [0, 0, 0, 0, 0, 1]
+    assert out.solved[0, 2]
+    assert domain.observe(state).tolist() == [[15]]
+
+
+def test_taxi_as_a_domain_and_back_as_an_environment():
+    domain = toy_text("Taxi-v4", render_mode="ansi")
+    check_domain(domain, np.random.default_rng(0), num_states=40)
+    assert "+---------+" in domain.text(domain.initial(1, np.random.default_rng(0))[0])
+    env = DomainEnv(domain)
+    observation, _ = env.reset(seed=0)
+    assert observation in env.observation_space
+    assert env.step(0)[1] == -1.0
+
+
+def test_environments_a_domain_cannot_come_from_get_a_sentence():
+    def nothing(*_):
+        return b""
+
+    with pytest.raises(BathysphereError, match="Discrete action space"):
+        GymDomain(gymnasium.make("Pendulum-v1"), nothing, nothing, nothing, 100)
+    with pytest.raises(BathysphereError, match="reads Discrete, MultiDiscrete"):
+        GymDomain(gymnasium.make("Blackjack-v1"), nothing, nothing, nothing, 100)
+    lengths = iter([b"12", b"123"])
+    domain = GymDomain(gymnasium.make("CartPole-v1"), lambda env: next(lengths), nothing, nothing, 100)
+    with pytest.raises(BathysphereError, match="get_state returned 3 bytes after 2"):
+        domain.initial(1, np.random.default_rng(0))
+
+
+def test_ids_are_registered_once():
+    assert [name for name in gymnasium.registry if name.startswith("bathysphere/")] == IDS
+    assert bathysphere.gym.make_env("deep-sea", size=3).domain.max_steps == 2

@@ -1,0 +1,34 @@
+import pytest
+
+from bathysphere.errors import BathysphereError
+from bathysphere.values import OptimiserConfig, ValuesConfig
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"num_members": 0}, "num_members must be positive"),
+        ({"network": "mlp", "hidden": ()}, "hidden must list"),
+        ({"conv_kernel": 4}, "must be odd"),
+        ({"network": "linear", "shared_trunk": True}, "layers to share"),
+        ({"network": "mlp", "hidden": (50,), "shared_trunk": True}, "layers to share"),
+    ],
+)
+def test_values_config_refuses(kwargs, message):
+    with pytest.raises(BathysphereError, match=message):
+        ValuesConfig(**kwargs)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"learning_rate": 0.0}, "learning_rate must be positive"),
+        ({"learning_rate": float("nan")}, "learning_rate must be positive"),
+        ({"name": "delta", "learning_rate": 1.5}, "at most 1"),
+        ({"decay": 1.0}, "decay must be in"),
+        ({"l2": -1.0}, "must not be negative"),
+    ],
+)
+def test_optimiser_config_refuses(kwargs, message):
+    with pytest.raises(BathysphereError, match=message):
+        OptimiserConfig(**kwargs)

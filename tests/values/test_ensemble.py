@@ -1,0 +1,283 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from bathysphere.domains.base import Categories, Features
+from bathysphere.errors import BathysphereError
+from bathysphere.values import Batch, Ensemble, OptimiserConfig, ValuesConfig
+
+CELL = Categories((1,), 30)
+BOARD = Categories((3, 4), 5)
+TABLE = ValuesConfig("linear", num_members=4, bias=False)
+MLP = ValuesConfig("mlp", num_members=4, hidden=(8, 8), prior_scale=0.5)
+CNN = ValuesConfig("cnn", num_members=2, conv_layers=2, conv_channels=3, dense=4)
+OPTIMISERS = ["tf_rmsprop", "sgd", "adam", "rmsprop"]
+
+
+def observations(spec, shape, rng):
+    if isinstance(spec, Features):
+        return rng.normal(size=(*shape, spec.size)).astype(np.float32)
+    return rng.integers(spec.num_categories, size=(*shape, *spec.shape)).astype(np.int32)
+
+
+def batches(spec, num_members, num_updates, batch_size, rng):
+    shape = (num_updates, batch_size)
+    mask = rng.random((*shape, num_members)) < 0.5
+    return Batch(observations(spec, shape, rng), rng.normal(size=shape).astype(np.float32), mask)
+
+
+def one(batch, u):
+    return Batch(*(part[u] for part in batch))
+
+
+CASES = [
+    *((TABLE, CELL, name) for name in ("delta", *OPTIMISERS)),
+    *((MLP, Features(6), name) for name in OPTIMISERS),
+    (MLP, BOARD, "tf_rmsprop"),
+    (CNN, BOARD, "tf_rmsprop"),
+    (CNN, BOARD, "adam"),
+]
+
+
+@pytest.mark.parametrize(("config", "spec", "name"), CASES)
+def test_resume_continues_bit_for_bit(config, spec, name):
+    rng = np.random.default_rng(1)
+    settings = OptimiserConfig(name=name, learning_rate=0.01)
+    ensemble, other = (Ensemble(config, settings, spec, seed) for seed in (1, 2))
+    batch = batches(spec, config.num_members, 9, 8, rng)
+    ensemble.update_many(Batch(*(part[:4] for part in batch)))
+    saved = ensemble.state_dict()
+    other.load_state_dict(saved)
+    kept = {key: value.copy() for key, value in saved.items()}
+    for u in range(4, 9):
+        stats, other_stats = ensemble.update(one(batch, u)), other.update(one(batch, u))
+        assert stats.loss == other_stats.loss
+        assert stats.gradient_norm == other_stats.gradient_norm
+    probe = observations(spec, (50,), rng)
+    assert ensemble.evaluate(probe).flags.c_contiguous
+    np.testing.assert_array_equal(ensemble.evaluate(probe), other.evaluate(probe))
+    for key, value in ensemble.state_dict().items():
+        np.testing.assert_array_equal(value, other.state_dict()[key])
+        np.testing.assert_array_equal(saved[key], kept[key])  # a saved state is a copy
+
+
+@pytest.mark.parametrize(("config", "spec", "name"), CASES)
+def test_update_many_is_updates_in_order(config, spec, name):
+    rng = np.random.default_rng(2)
+    settings = OptimiserConfig(name=name, learning_rate=0.01)
+    together, apart = (Ensemble(config, settings, spec, 5) for _ in range(2))
+    batch = batches(spec, config.num_members, 6, 8, rng)
+    stats = together.update_many(batch)
+    parts = [apart.update(one(batch, u)) for u in range(6)]
+    for key, value in together.state_dict().items():
+        np.testing.assert_array_equal(value, apart.state_dict()[key])
+    assert stats.loss == pytest.approx(np.mean([part.loss for part in parts]), rel=1e-5)
+    assert stats.gradient_norm == pytest.approx(np.mean([part.gradient_norm for part in parts]), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["tf_rmsprop", "sgd"])
+@pytest.mark.parametrize("normalise", ["all", "active", "member"])
+def test_table_and_network_agree(name, normalise):
+    """The same linear ensemble, once as a table and once as a network (which a tiny l2 asks for)."""
+    rng = np.random.default_rng(3)
+    table, network = (
+        Ensemble(TABLE, OptimiserConfig(name, 0.01, normalise=normalise, l2=l2), CELL, 0)
+        for l2 in (0.0, 1e-30)
+    )
+    cells = np.arange(30, dtype=np.int32)[:, None]
+    np.testing.assert_allclose(table.evaluate(cells), network.evaluate(cells), rtol=1e-6)
+    batch = batches(CELL, 4, 30, 8, rng)
+    left, right = table.update_many(batch), network.update_many(batch)
+    np.testing.assert_allclose(table.evaluate(cells), network.evaluate(cells), rtol=1e-4, atol=1e-5)
+    assert left.loss == pytest.approx(right.loss, rel=1e-4)
+    assert left.gradient_norm == pytest.approx(right.gradient_norm, rel=1e-4)
+    np.testing.assert_allclose(left.member_losses, right.member_losses, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("config", "spec"), [(TABLE, CELL), (MLP, Features(6))])
+def test_masked_members_do_not_move(config, spec):
+    rng = np.random.default_rng(4)
+    ensemble = Ensemble(config, OptimiserConfig(learning_rate=0.01), spec, 0)
+    probe = observations(spec, (20,), rng)
+    before = ensemble.evaluate(probe).copy()
+    batch = batches(spec, 4, 3, 16, rng)
+    batch.mask[...] = np.array([True, False, True, False])
+    stats = ensemble.update_many(batch)
+    after = ensemble.evaluate(probe)
+    np.testing.assert_array_equal(before[:, [1, 3]], after[:, [1, 3]])
+    assert (before[:, [0, 2]] != after[:, [0, 2]]).any()
+    np.testing.assert_array_equal(np.isnan(stats.member_losses), [False, True, False, True])
+
+
+def test_loss_normalisations_by_hand():
+    # Two entries, two members, weights made 0: squared errors 1 and 9; mask keeps (1, both) and (3, first).
+    expected = {"all": (1 + 1 + 9) / 4, "active": (1 + 1 + 9) / 3, "member": (1 + 9) / 2 + 1}
+    for normalise, loss in expected.items():
+        for config in (ValuesConfig("linear", 2, bias=False), ValuesConfig("linear", 2)):
+            ensemble = Ensemble(config, OptimiserConfig(normalise=normalise), Categories((1,), 2), 0)
+            state = ensemble.state_dict()
+            weights = next(key for key in state if key == "table" or key.endswith("weight"))
+            ensemble.load_state_dict(state | {weights: np.zeros_like(state[weights])})
+            mask = np.array([[True, True], [True, False]])
+            stats = ensemble.update(Batch(np.array([[0], [1]], np.int32), np.array([1, 3], np.float32), mask))
+            assert stats.loss == pytest.approx(loss)
+            np.testing.assert_allclose(stats.member_losses, [5, 1])
+
+
+def test_l2_term_by_hand():
+    ensemble = Ensemble(ValuesConfig("linear", 1), OptimiserConfig(l2=0.1), Features(2), 0)
+    state = {"network.layers.0.weight": np.array([[[3.0, 4.0]]], np.float32)}
+    state["network.layers.0.bias"] = np.array([[[1.0]]], np.float32)
+    ensemble.load_state_dict(state)
+    empty = Batch(np.zeros((1, 2), np.float32), np.zeros(1, np.float32), np.zeros((1, 1), np.bool_))
+    # Two tensors: 0.1 / 2 * (25 + 1) / 2.
+    assert ensemble.update(empty).loss == pytest.approx(0.65)
+
+
+@pytest.mark.parametrize(("config", "spec"), [(TABLE, CELL), (MLP, BOARD)])
+def test_learns_its_targets(config, spec):
+    rng = np.random.default_rng(5)
+    ensemble = Ensemble(config, OptimiserConfig("sgd", 0.1, normalise="member"), spec, 0)
+    x = observations(spec, (8,), rng)
+    x[:, 0] = np.arange(8)[:, None] % 5 if spec is BOARD else np.arange(8)
+    targets = np.linspace(-1, 1, 8).astype(np.float32)
+    batch = Batch(x, targets, np.ones((8, 4), np.bool_))
+    first = ensemble.update(batch).loss
+    for _ in range(300):
+        last = ensemble.update(batch).loss
+    assert last < 0.02 * first
+
+
+def test_delta_rule_replaces_the_value_at_rate_one():
+    ensemble = Ensemble(TABLE, OptimiserConfig("delta", 1.0), CELL, 0)
+    batch = Batch(np.array([[7], [7]], np.int32), np.array([3, 2], np.float32), np.ones((2, 4), np.bool_))
+    ensemble.update(batch)
+    np.testing.assert_array_equal(ensemble.evaluate(np.array([[7]], np.int32)), [[2, 2, 2, 2]])
+
+
+def test_priors_stay_and_widen_the_start():
+    def spread(prior_scale):
+        config = ValuesConfig("linear", 20, bias=False, prior_scale=prior_scale)
+        return (
+            Ensemble(config, OptimiserConfig(), Categories((1,), 400), 0)
+            .evaluate(np.arange(400)[:, None])
+            .std()
+        )
+
+    assert spread(0.0) == pytest.approx((2 / 401) ** 0.5, rel=0.05)
+    assert spread(1.0) == pytest.approx((4 / 401) ** 0.5, rel=0.05)
+    rng = np.random.default_rng(6)
+    ensemble = Ensemble(MLP, OptimiserConfig("adam", 0.01), Features(6), 0)
+    before = ensemble.state_dict()
+    ensemble.update_many(batches(Features(6), 4, 3, 8, rng))
+    after = ensemble.state_dict()
+    for name in before:
+        assert np.array_equal(before[name], after[name]) == name.startswith("prior.")
+
+
+def test_seed_decides_and_torch_generator_is_left_alone():
+    torch.manual_seed(0)
+    state = torch.get_rng_state()
+    x = np.ones((3, 6), np.float32)
+    first = Ensemble(MLP, OptimiserConfig(), Features(6), 7).evaluate(x)
+    torch.manual_seed(99)
+    again = Ensemble(MLP, OptimiserConfig(), Features(6), np.random.default_rng(7)).evaluate(x)
+    other = Ensemble(MLP, OptimiserConfig(), Features(6), 8).evaluate(x)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()
+    torch.manual_seed(0)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_long_input_is_evaluated_in_pieces():
+    rng = np.random.default_rng(8)
+    ensemble = Ensemble(MLP, OptimiserConfig(), Features(6), 0)
+    x = rng.normal(size=(1300, 6)).astype(np.float32)
+    values = ensemble.evaluate(x)
+    assert values.shape == (1300, 4)
+    assert values.dtype == np.float32
+    np.testing.assert_allclose(values[700:710], ensemble.evaluate(x[700:710]), rtol=1e-4, atol=1e-5)
+
+
+def test_no_rows_and_no_updates():
+    for config, spec in ((TABLE, CELL), (MLP, Features(6)), (MLP, BOARD), (CNN, BOARD)):
+        rng = np.random.default_rng(9)
+        ensemble = Ensemble(config, OptimiserConfig(), spec, 0)
+        assert ensemble.evaluate(observations(spec, (0,), rng)).shape == (0, config.num_members)
+        stats = ensemble.update_many(batches(spec, config.num_members, 0, 8, rng))
+        assert stats.loss == 0
+        assert np.isnan(stats.member_losses).all()
+
+
+@pytest.mark.parametrize(("config", "spec"), [(TABLE, CELL), (MLP, Features(6)), (MLP, BOARD), (CNN, BOARD)])
+def test_memory_order_and_read_only_inputs_do_not_matter(config, spec):
+    rng = np.random.default_rng(10)
+    batch = batches(spec, config.num_members, 3, 8, rng)
+    plain, odd = (Ensemble(config, OptimiserConfig(), spec, 0) for _ in range(2))
+    plain.update_many(batch)
+    strange = Batch(*(np.asfortranarray(part) for part in batch))
+    for part in strange:
+        part.flags.writeable = False
+    odd.update_many(strange)
+    x = np.asfortranarray(batch.observations[0])
+    x.flags.writeable = False
+    np.testing.assert_array_equal(plain.evaluate(batch.observations[0]), odd.evaluate(x))
+
+
+def test_a_table_needs_no_torch():
+    code = (
+        "import sys, numpy as np\n"
+        "from bathysphere.domains.base import Categories\n"
+        "from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig\n"
+        "ensemble = Ensemble(ValuesConfig(bias=False), OptimiserConfig(), Categories((1,), 9), 0)\n"
+        "ensemble.evaluate(np.array([[3]]))\n"
+        "sys.exit('torch' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class TestRefusals:
+    def test_wrong_shape(self):
+        ensemble = Ensemble(MLP, OptimiserConfig(), Features(6), 0)
+        with pytest.raises(BathysphereError, match="another domain"):
+            ensemble.evaluate(np.zeros((3, 5), np.float32))
+
+    @pytest.mark.parametrize("code", [-1, 30])
+    @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+    def test_category_out_of_range(self, code, optimiser):
+        ensemble = Ensemble(TABLE, OptimiserConfig(optimiser), CELL, 0)
+        with pytest.raises(BathysphereError, match="expected 0 to 29"):
+            ensemble.evaluate(np.array([[code]], np.int32))
+
+    def test_float_categories(self):
+        with pytest.raises(BathysphereError, match="categories are integers"):
+            Ensemble(TABLE, OptimiserConfig(), CELL, 0).evaluate(np.zeros((1, 1)))
+
+    def test_wrong_mask(self):
+        ensemble = Ensemble(TABLE, OptimiserConfig(), CELL, 0)
+        with pytest.raises(BathysphereError, match="the mask"):
+            ensemble.update(
+                Batch(np.zeros((2, 1), np.int32), np.zeros(2, np.float32), np.ones((2, 3), np.bool_))
+            )
+
+    @pytest.mark.parametrize(("config", "spec"), [(TABLE, CELL), (MLP, CELL)])
+    def test_state_of_another_size(self, config, spec):
+        saved = Ensemble(config, OptimiserConfig(), Categories((1,), 31), 0).state_dict()
+        ensemble = Ensemble(config, OptimiserConfig(), spec, 0)
+        with pytest.raises(BathysphereError, match="they were saved with"):
+            ensemble.load_state_dict(saved)
+        with pytest.raises(BathysphereError, match="they were saved with"):
+            ensemble.load_state_dict({})
+
+    def test_unknown_device(self):
+        Ensemble(MLP, OptimiserConfig(), Features(6), 0, device="auto")
+        for device in ("quantum", "xla"):
+            with pytest.raises(BathysphereError, match="usable are"):
+                Ensemble(MLP, OptimiserConfig(), Features(6), 0, device=device)
+
+    def test_delta_rule_on_a_network(self):
+        with pytest.raises(BathysphereError, match="tables only"):
+            Ensemble(MLP, OptimiserConfig("delta", 0.3), Features(6), 0)
