@@ -13,7 +13,8 @@ FRAMES = [np.full((31, 45, 3), shade, np.uint8) for shade in (0, 120, 250)]
 def test_a_png_comes_back_as_it_was(tmp_path):
     path = tmp_path / "new" / "picture.png"
     drawing.save_png(path, FRAMES[1])
-    assert (np.asarray(Image.open(path)) == FRAMES[1]).all()
+    with Image.open(path) as picture:
+        assert (np.asarray(picture) == FRAMES[1]).all()
 
 
 def test_a_gif_holds_every_frame_and_rests_on_the_last(tmp_path):
@@ -35,7 +36,7 @@ def test_an_mp4_of_odd_size_can_be_read(tmp_path):
     path = tmp_path / "film.mp4"
     drawing.save_mp4(path, FRAMES, fps=10)
     with imageio.get_reader(path) as film:
-        frames = list(film)
+        frames = [film.get_data(number) for number in range(film.count_frames())]
     assert frames[0].shape == (32, 46, 3)
     assert len(frames) == 3 + 20
     assert frames[-1].mean() == pytest.approx(250, abs=5)

@@ -1,1 +1,37 @@
-"""Planning with ensembles of value functions for hard, sparse-reward, discrete problems."""
+"""Planning with ensembles of value functions for hard, sparse-reward, discrete problems.
+
+The few names most programs need. They are imported when first used, so that `import bathysphere` is light:
+
+- `train(preset, **overrides)` trains and returns the result;
+- `load_agent(run_dir)` returns an `Agent` that acts in a Gymnasium environment of `bathysphere.gym`;
+- `BathysphereError` is what bad input raises.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from bathysphere.errors import BathysphereError
+
+if TYPE_CHECKING:
+    from bathysphere.runs.agent import Agent, load_agent
+    from bathysphere.runs.api import train
+
+__all__ = ["Agent", "BathysphereError", "load_agent", "train"]
+
+_HOMES = {
+    "Agent": "bathysphere.runs.agent",
+    "load_agent": "bathysphere.runs.agent",
+    "train": "bathysphere.runs.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'bathysphere' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -56,7 +56,7 @@ def save_mp4(path: Path, frames: Sequence[Frame], fps: float) -> None:
     rest = [frames[-1]] * round(_LAST_FRAME_SECONDS * fps)
     try:
         # The library's own annotation leaves out the writer's methods.
-        film: Any = imageio.get_writer(path, format="FFMPEG", fps=fps, macro_block_size=2, quality=8)  # type: ignore[arg-type]
+        film: Any = imageio.get_writer(path, format="FFMPEG", fps=fps, macro_block_size=2, quality=8)
         with film:
             for frame in [*frames, *rest]:
                 film.append_data(np.pad(frame, padding, mode="edge"))

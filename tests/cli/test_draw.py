@@ -23,8 +23,9 @@ def test_a_drawn_episode(tmp_path, capsys):
     )
     assert result["reward"] == pytest.approx(1 - 0.01 * 8 / 9)
     assert result["files"] == [f"{out}.gif", f"{out}.png"]
-    assert Image.open(f"{out}.gif").n_frames == 10
-    assert Image.open(f"{out}.png").size == (560, 560)
+    with Image.open(f"{out}.gif") as film, Image.open(f"{out}.png") as poster:
+        assert film.n_frames == 10
+        assert poster.size == (560, 560)
 
 
 def test_random_play_is_reproducible(tmp_path, capsys):

@@ -5,7 +5,6 @@ import pty
 import sys
 
 import numpy as np
-import pytest
 
 from bathysphere import cli
 from bathysphere.cli.play import Game
@@ -64,7 +63,6 @@ def test_the_time_limit_ends_a_game():
     assert "Time is up" in game.status()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_terminal(monkeypatch, capsys):
     ours, theirs = pty.openpty()
     os.write(ours, b"\x1b[A\x1bOCuq")  # up, right, undo, quit

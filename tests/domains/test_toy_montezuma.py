@@ -72,7 +72,7 @@ def test_the_worlds_are_the_known_ones(name, rooms, keys, doors, traps, states, 
     standing = np.isin(domain.world.tiles, (maps.FLOOR, maps.KEY, maps.DOOR))
     assert len(set(zip(x.tolist(), y.tolist(), strict=True))) == standing.sum()
 
-    # Room edges lead to floor, doors or the goal only, so what the authors leave untested there never matters.
+    # Room edges lead to floor, doors or the goal only, so tests the authors leave out there never matter.
     width, height = domain.world.room_size
     for dx, dy in ((0, -1), (1, 0), (0, 1), (-1, 0)):
         inside = (x + dx >= 0) & (x + dx < domain.world.tiles.shape[1])

@@ -17,9 +17,15 @@ def make_oracles(search: Search, domain, values, model=None) -> list[OracleEpiso
             row = np.frombuffer(key, np.uint8)[None]
             answer = world.successors(row)
             return [
-                (answer.states[0, a].tobytes(), float(answer.rewards[0, a]), bool(answer.terminal[0, a]), bool(answer.solved[0, a]))
-                for a in range(answer.rewards.shape[1])
-            ]  # fmt: skip
+                (next_row.tobytes(), *rest)
+                for next_row, *rest in zip(
+                    answer.states[0],
+                    answer.rewards[0].tolist(),
+                    answer.terminal[0].tolist(),
+                    answer.solved[0].tolist(),
+                    strict=True,
+                )
+            ]
 
         return successors
 
@@ -49,27 +55,43 @@ def assert_same(search: Search, b: int, oracle: OracleEpisode) -> None:
     """Asserts that slot b's graph, tree, flags and random stream are the oracle's, number for number."""
     arena = search.arena
     episode = arena.episodes[b]
-    size = search.sizes.state_size
-    assert episode["num_states"] == len(oracle.states)
+    num_states, num_nodes, size = (
+        int(episode["num_states"]),
+        int(episode["num_nodes"]),
+        search.sizes.state_size,
+    )
+    assert num_states == len(oracle.states)
     assert int(episode["rng"]) == oracle.rng.state
     number = {id(state): k for k, state in enumerate(oracle.states)}
+
+    # Whole columns at once: reading arrays entry by entry would take longer than both planners together.
+    rows = np.ascontiguousarray(arena.words[b, :num_states]).view(np.uint8)[:, :size]
+    assert rows.tobytes() == b"".join(state.key for state in oracle.states)
+    assert arena.sums[b, :num_states].tolist() == [state.sums for state in oracle.states]
+    for field in ("count", "root_visits", "path_visits", "terminal", "solved"):
+        assert arena.stats[field][b, :num_states].tolist() == [
+            getattr(state, field) for state in oracle.states
+        ], field
+    children, rewards = (
+        arena.edges["child"][b, :num_states].tolist(),
+        arena.edges["reward"][b, :num_states].tolist(),
+    )
     for k, state in enumerate(oracle.states):
-        entry = arena.stats[b, k]
-        assert arena.words[b, k].tobytes()[:size] == state.key
-        assert arena.sums[b, k].tolist() == state.sums
-        for field in ("count", "root_visits", "path_visits", "terminal", "solved"):
-            assert entry[field] == getattr(state, field), field
-        children = arena.edges[b, k]["child"].tolist()
         if state.children:
-            assert children == [number[id(state.children[a])] for a in sorted(state.children)]
-            assert arena.edges[b, k]["reward"].tolist() == [state.rewards[a] for a in sorted(state.rewards)]
+            assert children[k] == [number[id(state.children[a])] for a in range(len(state.children))]
+            assert rewards[k] == [state.rewards[a] for a in range(len(state.rewards))]
         else:
-            assert set(children) == {-1}
+            assert set(children[k]) == {-1}
+
+    node_state, node_child = (
+        arena.nodes["state"][b, :num_nodes].tolist(),
+        arena.nodes["child"][b, :num_nodes].tolist(),
+    )
     pairs = [(int(episode["root"]), oracle.root)]
     while pairs:
         node, twin = pairs.pop()
-        assert arena.nodes[b, node]["state"] == number[id(twin.state)]
-        first = arena.nodes[b, node]["child"]
+        assert node_state[node] == number[id(twin.state)]
+        first = node_child[node]
         assert (first >= 0) == (twin.children is not None)
         if twin.children is not None:
             pairs += [(first + a, child) for a, child in enumerate(twin.children)]
@@ -86,14 +108,16 @@ def assert_same_episode(episode: Episode, oracle: OracleEpisode) -> None:
     assert episode.actions.tolist() == [action for _, action, _ in oracle.history]
     assert episode.rewards.tolist() == [reward for _, _, reward in oracle.history]
     members = [[state.value(i) for i in range(oracle.num_members)] for state in states]
-    np.testing.assert_allclose(episode.search_values, np.mean(members, axis=1), rtol=1e-12, atol=1e-15)
+    assert episode.search_values.tolist() == members
     np.testing.assert_allclose(episode.search_std, np.std(members, axis=1).mean(), rtol=1e-9, atol=1e-12)
     assert episode.solved == oracle.root.state.solved
     assert episode.truncated == (oracle.outcome == "cut off")
     assert episode.num_states == len(oracle.states)
 
 
-def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model=None, steps=6, compare_passes=True):
+def play_in_lockstep(
+    domain, values, config: SearchConfig, *, batch, seed, model=None, steps=6, compare_passes=True
+):
     """Plays `steps` moves both ways; episodes that finish fall silent. Returns the search and its oracles."""
     search = Search(domain, values, config, batch=batch, seed=seed, model=model, num_episodes=batch)
     oracles = make_oracles(search, domain, values, model)
@@ -104,7 +128,7 @@ def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model
         for oracle in running.values():
             oracle.begin_step()
         if compare_passes:
-            # The same kernels, with the two halves of a pass apart, so that there is something to look at between.
+            # The same kernels with the halves of a pass apart, so that there is something to look at between.
             kernels.begin_step(search.arena, search.active)
             for _ in range(config.passes):
                 search._sweep(back_up=False, select=True)
@@ -112,8 +136,8 @@ def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model
                 for b, oracle in running.items():
                     oracle.one_pass()
                     assert_same(search, b, oracle)
-                if model is None:  # an erring model may call one state an end here and not there
-                    check_graph(search.arena, transpositions=config.transpositions)
+            if model is None:  # an erring model may call one state an end here and not there
+                check_graph(search.arena, transpositions=config.transpositions)
             episodes = search._move()
         else:
             for oracle in running.values():

@@ -10,7 +10,7 @@ from tests.planning.lockstep import play_in_lockstep
 
 pytestmark = pytest.mark.kernels
 
-NUM_GRAPHS = 6 if numba.config.DISABLE_JIT else 40
+NUM_GRAPHS = 6 if numba.config.DISABLE_JIT else 30
 RISKS = ["mean_std", "mean_variance", "second_moment", "exponential", "vote", "vote_once"]
 
 

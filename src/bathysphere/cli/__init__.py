@@ -12,6 +12,10 @@ from bathysphere.errors import BathysphereError
 
 # verb -> (module with `run(argv) -> int`, one line of help)
 VERBS: dict[str, tuple[str, str]] = {
+    "train": ("bathysphere.cli.train", "train a preset, or continue a run"),
+    "evaluate": ("bathysphere.cli.evaluate", "let a trained run play, and count its wins"),
+    "watch": ("bathysphere.cli.watch", "watch a trained run play, in the terminal or as a film"),
+    "runs": ("bathysphere.cli.runs", "list and compare runs"),
     "play": ("bathysphere.cli.play", "play a world yourself, in the terminal"),
     "draw": (
         "bathysphere.cli.draw",
@@ -23,6 +27,7 @@ VERBS: dict[str, tuple[str, str]] = {
 
 _EXAMPLES = """\
 examples:
+  bathysphere train deep-sea --stop.on-solved
   bathysphere play sokoban
   bathysphere draw toy-montezuma --out demo/montezuma
   bathysphere <verb> --help"""

@@ -178,10 +178,10 @@ def _single_keys() -> Iterator[None]:
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     try:
-        tty.setcbreak(terminal)
+        tty.setcbreak(terminal, termios.TCSANOW)  # keeps keys typed ahead
         yield
     finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
 def _read_key() -> str:

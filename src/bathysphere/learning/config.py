@@ -15,7 +15,8 @@ class LearningConfig:
     """The learner: what it learns from, and how often."""
 
     target: TargetKind = "bootstrap"
-    """Value a state should have had: the planner's own at the end of the game (bootstrap), or what really followed."""
+    """Value a state should have had: the planner's at the end of the game, one for all members (bootstrap, the
+    paper's) or each member's own (bootstrap_members), or what really followed (factual...)."""
     hindsight: float = 0.0
     """Probability that an unsolved game is relabelled towards what it did reach (domains that offer it)."""
     batch_size: int = 32

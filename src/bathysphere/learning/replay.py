@@ -46,7 +46,7 @@ class Sample(NamedTuple):
     """`u` batches of `b` entries; in each batch the entries of solved games come first."""
 
     states: States  # uint8 [u, b, S]
-    targets: NDArray[np.float32]  # float32 [u, b]
+    targets: NDArray[np.float32]  # float32 [u, b, M]
     mask: NDArray[np.bool_]  # bool [u, b, E]
     num_solved: int  # of each batch
 
@@ -72,12 +72,20 @@ class Replay:
       state_size: S.
       num_members: E.
       max_length: the most states one game can have; memory is bounded by capacity times this.
+      num_targets: M, targets per state: 1 if members share it, else E.
     """
 
-    def __init__(self, config: ReplayConfig, state_size: int, num_members: int, max_length: int) -> None:
+    def __init__(
+        self,
+        config: ReplayConfig,
+        state_size: int,
+        num_members: int,
+        max_length: int,
+        num_targets: int = 1,
+    ) -> None:
         self.config = config
-        self._solved = GameStore(config.capacity, max_length, state_size, num_members)
-        self._unsolved = GameStore(config.capacity, max_length, state_size, num_members)
+        self._solved = GameStore(config.capacity, max_length, state_size, num_members, num_targets)
+        self._unsolved = GameStore(config.capacity, max_length, state_size, num_members, num_targets)
 
     @property
     def num_solved_games(self) -> int:
@@ -105,7 +113,7 @@ class Replay:
 
         Args:
           states: uint8 [T, S], T at least 1.
-          targets: float [T], stored as float32.
+          targets: float [T, M], stored as float32.
           mask: bool [T, E].
           solved: the class.
         """
@@ -126,7 +134,7 @@ class Replay:
             num_solved = batch_size
         store = self._solved
         states = np.empty((num_batches, batch_size, store.state_size), np.uint8)
-        targets = np.empty((num_batches, batch_size), np.float32)
+        targets = np.empty((num_batches, batch_size, store.num_targets), np.float32)
         mask = np.empty((num_batches, batch_size, store.num_members), np.bool_)
         draws = rng.random((num_batches, batch_size, 2))
         by_length = self.config.sampling == "length"

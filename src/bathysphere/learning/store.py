@@ -42,10 +42,10 @@ def read_entries(
       ends: int64 [G], cumulative sum of lengths.
       max_length: rows per game.
       states: uint8 [capacity * max_length, S].
-      targets: float32 [capacity * max_length].
+      targets: float32 [capacity * max_length, M].
       mask_bits: uint8 [capacity * max_length, ceil(E / 8)], member e in bit e % 8 of byte e // 8.
       out_states: uint8 [u, b, S].
-      out_targets: float32 [u, b].
+      out_targets: float32 [u, b, M].
       out_mask: bool [u, b, E].
 
     Mutates: out_states, out_targets, out_mask.
@@ -70,7 +70,8 @@ def read_entries(
             row = game * max_length + position
             for s in range(states.shape[1]):
                 out_states[u, b, s] = states[row, s]
-            out_targets[u, b] = targets[row]
+            for m in range(targets.shape[1]):
+                out_targets[u, b, m] = targets[row, m]
             for e in range(out_mask.shape[2]):
                 out_mask[u, b, e] = (mask_bits[row, e >> 3] >> (e & 7)) & 1
 
@@ -82,13 +83,15 @@ class GameStore:
     arrive, so an operating system that commits memory on first use charges only for what is filled.
     """
 
-    def __init__(self, capacity: int, max_length: int, state_size: int, num_members: int) -> None:
-        self.state_size, self.num_members = state_size, num_members
+    def __init__(
+        self, capacity: int, max_length: int, state_size: int, num_members: int, num_targets: int
+    ) -> None:
+        self.state_size, self.num_members, self.num_targets = state_size, num_members, num_targets
         self.num_added = 0
         self._capacity, self._max_length = capacity, max_length
         num_rows = capacity * max_length
         self._states = np.zeros((num_rows, state_size), np.uint8)
-        self._targets = np.zeros(num_rows, np.float32)
+        self._targets = np.zeros((num_rows, num_targets), np.float32)
         self._mask_bits = np.zeros((num_rows, (num_members + 7) // 8), np.uint8)
         self._lengths = np.zeros(capacity, np.int64)
         self._ends = np.zeros(0, np.int64)
@@ -99,9 +102,9 @@ class GameStore:
         return min(self.num_added, self._capacity)
 
     def add(self, states: States, targets: NDArray[np.floating], mask: NDArray[np.bool_]) -> None:
-        """Stores a game: states uint8 [T, S], targets float [T], mask bool [T, E]."""
+        """Stores a game: states uint8 [T, S], targets float [T, M], mask bool [T, E]."""
         length = len(states)
-        expected = ((length, self.state_size), (length,), (length, self.num_members))
+        expected = ((length, self.state_size), (length, self.num_targets), (length, self.num_members))
         arrived = (states.shape, targets.shape, mask.shape)
         if arrived != expected or not 1 <= length <= self._max_length:
             raise BathysphereError(
@@ -176,7 +179,7 @@ class GameStore:
             len(lengths) == min(num_added, self._capacity)
             and (not len(lengths) or 1 <= lengths.min() <= lengths.max() <= self._max_length)
             and state["states"].shape == (lengths.sum(), self.state_size)
-            and state["targets"].shape == (lengths.sum(),)
+            and state["targets"].shape == (lengths.sum(), self.num_targets)
             and state["mask_bits"].shape == (lengths.sum(), self._mask_bits.shape[1])
         )
         if not is_fitting:

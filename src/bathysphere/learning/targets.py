@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bathysphere.planning import Episode
 
-TargetKind = Literal["bootstrap", "factual", "factual_discount", "factual_rewards"]
+TargetKind = Literal["bootstrap", "bootstrap_members", "factual", "factual_discount", "factual_rewards"]
 
 
 def discounted_returns(rewards: NDArray[np.float64], discount: float) -> NDArray[np.float64]:
@@ -27,21 +27,29 @@ def discounted_returns(rewards: NDArray[np.float64], discount: float) -> NDArray
 
 
 def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.float64]:
-    """Returns the target of every state of `episode`, float64 [T].
+    """Returns the target of every state of `episode`, float64 [T, M]: M is 1, or E for `bootstrap_members`.
 
     Args:
       episode: a finished game.
-      kind: bootstrap: the planner's own value of the state at the end of the game (mean over members, so the
-        same for all of them). factual: 1 if the game was solved, else 0. factual_discount: the same,
-        discounted by the number of moves left after this one. factual_rewards: the discounted sum of the
-        rewards that followed. In the factual kinds the last state gets the final reward undiscounted, as in
-        the authors' code; the paper's recursion gives it 0.
+      kind: bootstrap: the planner's own value of the state at the end of the game, mean over members, so the
+        same for all of them. bootstrap_members: the same for each member by itself, so that what members
+        disagree on ahead makes them disagree here. factual: 1 if the game was solved, else 0.
+        factual_discount: the same, discounted by the number of moves left after this one. factual_rewards:
+        the discounted sum of the rewards that followed. In the factual kinds the last state gets the final
+        reward undiscounted, as in the authors' code; the paper's recursion gives it 0.
       discount: of factual_discount and factual_rewards.
     """
+    if kind == "bootstrap_members":
+        return episode.search_values
     if kind == "bootstrap":
-        return episode.search_values.copy()
+        return episode.search_values.mean(axis=1, keepdims=True)
     if kind == "factual_rewards":
-        return discounted_returns(episode.rewards, discount)
+        return discounted_returns(episode.rewards, discount)[:, None]
     outcome = np.zeros(len(episode))
     outcome[-1:] = float(episode.solved)
-    return discounted_returns(outcome, 1.0 if kind == "factual" else discount)
+    return discounted_returns(outcome, 1.0 if kind == "factual" else discount)[:, None]
+
+
+def num_targets(kind: TargetKind, num_members: int) -> int:
+    """Returns M, the number of targets a state has."""
+    return num_members if kind == "bootstrap_members" else 1

@@ -15,7 +15,7 @@ from bathysphere.learning.hindsight import with_hindsight
 from bathysphere.learning.masks import draw_mask
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.replay import Replay
-from bathysphere.learning.targets import targets
+from bathysphere.learning.targets import num_targets, targets
 from bathysphere.planning import Crew, Episode, SearchConfig
 from bathysphere.random_state import generator_state, restore_generator
 from bathysphere.values.batch import UpdateStats
@@ -56,7 +56,8 @@ class Trainer:
             domain, values, search, batch=batch, seed=play_seed, lanes=lanes, threads=threads, model=model
         )
         max_length = search.max_steps or domain.max_steps
-        self.replay = Replay(learning.replay, domain.state_size, values.num_members, max_length)
+        width = num_targets(learning.target, values.num_members)
+        self.replay = Replay(learning.replay, domain.state_size, values.num_members, max_length, width)
         self.progress = Progress()
         self.last_update: UpdateStats | None = None
         self.learning_seconds = 0.0

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.risk import find_bonus, find_risk_measure
+
+_NUMBERS = (
+    "risk_coef",
+    "bonus_coef",
+    "final_risk_coef",
+    "dead_end_value",
+    "episode_penalty",
+    "path_penalty",
+)
 
 
 @dataclass(frozen=True)
@@ -21,11 +31,13 @@ class SearchConfig:
     """Factor on the value of the next state, in (0, 1]."""
 
     risk: str = "mean_std"
-    """Risk measure that ranks actions: mean_std, mean_variance, second_moment, exponential, vote, vote_once, or your own."""
+    """Risk measure that ranks actions: mean_std, mean_variance, second_moment, exponential, vote, vote_once,
+    or your own."""
     risk_coef: float = 0.0
     """Weight of uncertainty in the risk measure: > 0 seeks it, < 0 avoids it, 0 is risk-neutral."""
     num_subsampled: int | None = None
-    """Members drawn at the start of each episode to rank actions; all of them if not given. Targets always use all."""
+    """Members drawn at the start of each episode to rank actions; all of them if not given. Backups and
+    targets always use all."""
     bonus: str = "none"
     """Visit-count bonus added to a child's value: none, ucb1, ucb_v or moss."""
     bonus_coef: float = 1.0
@@ -37,7 +49,8 @@ class SearchConfig:
     final_bonus: bool = True
     """Whether the visit-count bonus also counts for the move itself."""
     final_ties: Literal["highest", "random"] = "highest"
-    """Equal scores for the move itself: the highest action number (authors' non-voting code) or a random one."""
+    """Equal scores for the move itself: the highest action number (the authors' code without voting) or a
+    random one (the authors' code with voting)."""
 
     avoid_loops: bool = True
     """Never select a state twice in one pass, and never move to the state one is in."""
@@ -46,9 +59,10 @@ class SearchConfig:
     episode_penalty: float = 0.0
     """Subtracted from a state's score for every real step that started there (the paper's penalty_e)."""
     path_penalty: float = 0.0
-    """Subtracted from a state's score for every time it is on the path being selected (the paper's penalty_p)."""
+    """Subtracted from a state's score for every time it is on the path being selected (the paper's
+    penalty_p)."""
     transpositions: bool = True
-    """Share statistics between equal states of one episode; without, every tree node is a state of its own."""
+    """Share statistics between equal states of one episode; off, every tree node is a state of its own."""
     memory_limit_mb: int = 8192
     """Megabytes the arenas of all episodes together may take."""
 
@@ -64,9 +78,23 @@ class SearchConfig:
         if not 0.0 < self.discount <= 1.0:
             raise BathysphereError(f"search.discount is {self.discount}; expected a number in (0, 1].")
         if self.num_subsampled is not None and self.num_subsampled < 1:
-            raise BathysphereError(f"search.num_subsampled is {self.num_subsampled}; expected at least 1 (or none).")
+            raise BathysphereError(
+                f"search.num_subsampled is {self.num_subsampled}; expected at least 1 (or none)."
+            )
+        if self.final_ties not in ("highest", "random"):
+            raise BathysphereError(
+                f"search.final_ties is {self.final_ties!r}; expected 'highest' or 'random'."
+            )
+        if self.memory_limit_mb < 1:
+            raise BathysphereError(
+                f"search.memory_limit_mb is {self.memory_limit_mb}; expected at least 1 megabyte."
+            )
+        for name in _NUMBERS:
+            number = getattr(self, name)
+            if number is not None and not math.isfinite(number):
+                raise BathysphereError(f"search.{name} is {number}; expected a finite number.")
         if self.avoid_loops and not self.transpositions:
             raise BathysphereError(
-                "search.avoid_loops recognises a state by the transposition table, which search.transpositions=False "
-                "turns off. Turn off both or neither."
+                "search.avoid_loops recognises a state by the transposition table, which "
+                "search.transpositions=False turns off. Turn off both or neither."
             )

@@ -15,12 +15,16 @@ class Episode:
     states: NDArray[np.uint8]  # [T, S], the state before each step
     actions: NDArray[np.int32]  # [T]
     rewards: NDArray[np.float64]  # [T], what each step earned
-    search_values: NDArray[np.float64]  # [T], members' mean value of each state when the episode ended
+    search_values: NDArray[np.float64]  # [T, E], members' values of each state when the episode ended
     solved: bool  # the state reached last is a success
     truncated: bool  # cut off by the step limit
     index: int  # number of the episode in its search, from 0 in order of starting
     num_states: int  # distinct states in the search graph when the episode ended
-    search_std: float  # members' standard deviation, mean over the episode's states
+
+    @property
+    def search_std(self) -> float:
+        """Members' standard deviation, mean over the episode's states."""
+        return float(self.search_values.std(axis=1).mean())
 
     def __len__(self) -> int:
         return len(self.actions)

@@ -1,7 +1,8 @@
 """Risk measures and visit-count bonuses: small compiled functions handed to the planner's kernels.
 
-A *separable* measure turns one child's member estimates into a score. It is called only when the child's sums have
-changed; the planner caches the result per state. A *joint* measure sees all actions at once. To add your own:
+A *separable* measure turns one child's member estimates into a score. It is called only when the child's sums
+have changed; the planner caches the result per state. A *joint* measure sees all actions at once. To add your
+own:
 
     from bathysphere.planning.risk import separable
 
@@ -23,7 +24,7 @@ from typing import Any, Literal, TypeVar
 
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -54,7 +55,7 @@ class Compiled:
     @cached_property
     def address(self) -> int:
         """Where the machine code lies: a plain number is by far the cheapest thing to hand to a kernel."""
-        if numba.config.DISABLE_JIT:
+        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
             _UNCOMPILED[id(self.function)] = self.function
             return id(self.function)
         return int(self._code.address)
@@ -73,14 +74,14 @@ _UNCOMPILED: dict[int, Callable[..., Any]] = {}  # by address, when Numba is swi
 
 def _caller(kind: Kind) -> Any:
     """Returns a function that kernels use to turn an address back into something they can call."""
-    if numba.config.DISABLE_JIT:
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return _UNCOMPILED.__getitem__
     function_type = types.FunctionType(_SIGNATURES[kind])
 
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def from_address(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            function = cgutils.create_struct_proxy(function_type)(context, builder)
+            function = cgutils.create_struct_proxy(function_type)(context, builder)  # type: ignore[no-untyped-call]
             function.c_addr = builder.inttoptr(args[0], ir.PointerType(ir.IntType(8)))
             return function._getvalue()
 
@@ -97,7 +98,7 @@ _BONUSES: dict[str, Compiled] = {}
 
 
 def separable(function: Function) -> Function:
-    """Registers `function(values: float64 [E], risk_coef: float) -> float` as a risk measure under its own name."""
+    """Registers `function(values: float64 [E], risk_coef: float) -> float` under its own name."""
     _MEASURES[function.__name__] = Compiled(function.__name__, "separable", function)
     return function
 
@@ -136,7 +137,9 @@ def _find(name: str, known: dict[str, Compiled], what: str) -> Compiled:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise BathysphereError(f"There is no {what} {name!r}; choose one of {', '.join(sorted(known))}.{hint}")
+        raise BathysphereError(
+            f"There is no {what} {name!r}; choose one of {', '.join(sorted(known))}.{hint}"
+        )
     return known[name]
 
 

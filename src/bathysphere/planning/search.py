@@ -264,7 +264,6 @@ class Search:
         where = slots[:, None], np.where(np.arange(history.shape[1]) < lengths[:, None], history["state"], 0)
         states = self._bytes(arena.words[where])
         members = arena.sums[where] / arena.stats["count"][where][..., None]
-        means, stds = members.mean(axis=2), members.std(axis=2)
         last = arena.nodes["state"][slots, arena.episodes["root"][slots]]
         solved = arena.stats["solved"][slots, last]
         num_states = arena.episodes["num_states"][slots]
@@ -276,12 +275,11 @@ class Search:
                     states=states[k, :steps],
                     actions=history["action"][k, :steps],
                     rewards=history["reward"][k, :steps],
-                    search_values=means[k, :steps],
+                    search_values=members[k, :steps],
                     solved=bool(solved[k]),
                     truncated=bool(self._outcomes[b] == kernels.CUT_OFF),
                     index=int(self._episode[b]),
                     num_states=int(num_states[k]),
-                    search_std=float(stds[k, :steps].mean()),
                 )
             )
         self._start(slots)

@@ -1,1 +1,1 @@
-"""TODO docstring."""
+"""Runs: typed config and presets, the run directory, checkpoints and resume, metrics, results, pictures."""

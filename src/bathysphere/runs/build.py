@@ -17,7 +17,11 @@ def make_trainer(config: RunConfig) -> Trainer:
     weights_seed, trainer_seed = np.random.SeedSequence(config.seed).spawn(2)
     domain = make_domain(config.domain)
     values = Ensemble(
-        config.values, config.optimiser, domain.observation, np.random.default_rng(weights_seed), config.device
+        config.values,
+        config.optimiser,
+        domain.observation,
+        np.random.default_rng(weights_seed),
+        config.device,
     )
     return Trainer(
         domain,

@@ -47,7 +47,8 @@ class CheckpointConfig:
     def __post_init__(self) -> None:
         if self.seconds <= 0 or self.keep < 1:
             raise BathysphereError(
-                f"checkpoint.seconds is {self.seconds} and checkpoint.keep {self.keep}; expected more than 0 and at least 1."
+                f"checkpoint.seconds is {self.seconds} and checkpoint.keep {self.keep}; "
+                "expected more than 0 and at least 1."
             )
 
 
@@ -62,9 +63,11 @@ class RunConfig:
     steps: int = 1_000_000
     """Real environment steps to train for."""
     batch: int = 32
-    """Episodes played at once, in lock step. More is faster, and a little further from one-at-a-time learning."""
+    """Episodes played at once, in lock step. More is faster, and further from one-at-a-time learning."""
     lanes: int = 1
-    """Parts the batch is cut into, which are planned side by side in threads. Part of what decides the run."""
+    """Parts the batch is cut into, planned side by side in threads. Part of what decides the run."""
+    log_every: int = 1000
+    """Real environment steps between two rows of the metrics."""
     device: str = "cpu"
     """Where networks run: cpu, cuda, mps or auto."""
     domain: DomainConfig = field(default_factory=DeepSeaConfig)
@@ -85,6 +88,8 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise BathysphereError(f"steps is {self.steps}; expected at least 1.")
+        if self.log_every < 1:
+            raise BathysphereError(f"log_every is {self.log_every}; expected at least 1.")
         if not 0 <= self.seed < 2**63:
             raise BathysphereError(f"seed is {self.seed}; expected a number from 0 to 2^63 - 1.")
         if not 1 <= self.lanes <= self.batch:

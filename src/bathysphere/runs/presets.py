@@ -10,26 +10,33 @@ from bathysphere.domains import DeepSeaConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.masks import MaskConfig
+from bathysphere.learning.replay import ReplayConfig
 from bathysphere.planning import SearchConfig
 from bathysphere.runs.config import RunConfig
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 
 def _deep_sea() -> RunConfig:
-    """Deep-sea with plain steps towards the target and an update per real step: far fewer episodes than the paper."""
+    """Deep-sea with a target of its own for every member and plain steps towards it: about 4 N episodes."""
     return RunConfig(
         steps=1_000_000,
         batch=4,
         domain=DeepSeaConfig(size=20),
-        search=SearchConfig(risk_coef=50.0, num_subsampled=20, avoid_loops=False, final_ties="random"),
-        values=ValuesConfig(network="linear", num_members=40, bias=False, init_scale=4.0),
+        search=SearchConfig(risk_coef=10.0, num_subsampled=10, avoid_loops=False, final_ties="random"),
+        values=ValuesConfig(network="linear", num_members=20, bias=False, init_scale=4.0),
         optimiser=OptimiserConfig(name="delta", learning_rate=0.1),
-        learning=LearningConfig(steps_per_update=1.0, min_games=5, mask=MaskConfig(kind="bernoulli")),
+        learning=LearningConfig(
+            target="bootstrap_members",
+            steps_per_update=0.5,
+            min_games=5,
+            mask=MaskConfig(kind="none"),
+            replay=ReplayConfig(capacity=10),
+        ),
     )
 
 
 def _paper_deep_sea() -> RunConfig:
-    """Deep-sea as in the paper: 20 linear members, 10 drawn per episode, mean + 50 std, one-hot masks, RMSProp."""
+    """Deep-sea as in the paper: 20 linear members, 10 drawn a game, mean + 50 std, one-hot masks, RMSProp."""
     return RunConfig(
         steps=1_400_000,
         batch=64,

@@ -15,7 +15,7 @@ class Batch(NamedTuple):
     """`u` batches of `b` training entries, to be learnt from in order."""
 
     observations: NDArray[np.generic]  # [u, b, ...], each [...] as the domain's observation declares
-    targets: NDArray[np.float32]  # float32 [u, b]
+    targets: NDArray[np.float32]  # float32 [u, b, M]; M is 1 for a target common to all members, or E
     mask: NDArray[np.bool_]  # bool [u, b, E]: which members learn from the entry
 
 

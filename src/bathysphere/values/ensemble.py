@@ -68,7 +68,7 @@ class Ensemble:
         """Makes one update.
 
         Args:
-          batch: one batch without the leading axis: observations [b, ...], targets [b], mask [b, E].
+          batch: one batch without the leading axis: observations [b, ...], targets [b, M], mask [b, E].
         """
         return self.update_many(Batch(*(np.asarray(part)[None] for part in batch)))
 
@@ -76,16 +76,17 @@ class Ensemble:
         """Makes u updates in order; the same as u calls of `update`, in one.
 
         Args:
-          batch: observations [u, b, ...], targets [u, b], mask [u, b, E].
+          batch: observations [u, b, ...], targets [u, b, M], M being 1 or E, mask [u, b, E].
         """
         observations = np.ascontiguousarray(self._checked(batch.observations, 2))
         targets = np.ascontiguousarray(batch.targets, np.float32)
         mask = np.ascontiguousarray(batch.mask, np.bool_)
         expected = observations.shape[:2]
-        if targets.shape != expected or mask.shape != (*expected, self.num_members):
+        is_fitting = targets.shape in {(*expected, 1), (*expected, self.num_members)}
+        if not is_fitting or mask.shape != (*expected, self.num_members):
             raise BathysphereError(
-                f"targets have shape {targets.shape} and the mask {mask.shape}; expected {expected} and "
-                f"{(*expected, self.num_members)} for observations of shape {observations.shape}."
+                f"targets have shape {targets.shape} and the mask {mask.shape}; expected {(*expected, 1)} (or as "
+                f"many as members) and {(*expected, self.num_members)} for observations of shape {observations.shape}."
             )
         return self._learner.update(Batch(observations, targets, mask))
 

@@ -130,7 +130,7 @@ def delta_steps(
     Args:
       table: [R, E].
       rows: [u, b] in [0, R): u batches, applied in order.
-      targets: [u, b].
+      targets: [u, b, M]; M is 1 for a target common to all members, or E.
       mask: bool [u, b, E].
       rate: fraction of the error removed by one visit.
       normalise: how the reported loss is divided.
@@ -142,16 +142,16 @@ def delta_steps(
     """
     num_updates, batch_size = rows.shape
     num_members = table.shape[1]
+    is_own = targets.shape[2] > 1
     scales, squared = np.empty(num_members), np.empty(num_members)
     for u in range(num_updates):
         entry_scales(mask[u], normalise, scales)
         squared[:] = 0.0
         for b in range(batch_size):
             row = rows[u, b]
-            target = float(targets[u, b])
             # No branch on the mask: half of its bits would be guessed wrong.
             for e in range(num_members):
-                error = mask[u, b, e] * (target - float(table[row, e]))
+                error = mask[u, b, e] * (float(targets[u, b, e if is_own else 0]) - float(table[row, e]))
                 table[row, e] += rate * error
                 squared[e] += error * error
                 member_counts[e] += mask[u, b, e]
@@ -188,7 +188,7 @@ def gradient_steps(
     Args:
       table: [R, E].
       rows: [u, b] in [0, R): u batches, applied in order.
-      targets: [u, b].
+      targets: [u, b, M]; M is 1 for a target common to all members, or E.
       mask: bool [u, b, E].
       rate: learning rate.
       normalise: how the loss is divided.
@@ -207,15 +207,15 @@ def gradient_steps(
     """
     num_updates, batch_size = rows.shape
     num_members = table.shape[1]
+    is_own = targets.shape[2] > 1
     scales, squared = np.empty(num_members), np.empty(num_members)
     for u in range(num_updates):
         entry_scales(mask[u], normalise, scales)
         squared[:] = 0.0
         for b in range(batch_size):
             row = rows[u, b]
-            target = float(targets[u, b])
             for e in range(num_members):
-                error = mask[u, b, e] * (float(table[row, e]) - target)
+                error = mask[u, b, e] * (float(table[row, e]) - float(targets[u, b, e if is_own else 0]))
                 gradient[row, e] += 2.0 * scales[e] * error
                 squared[e] += error * error
                 member_counts[e] += mask[u, b, e]

@@ -121,7 +121,7 @@ class NetworkLearner:
 
     def _loss(self, observations: Tensor, targets: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the objective and the masked squared errors, [b, E]."""
-        squared = (self._predict(observations) - targets[:, None]).square() * mask
+        squared = (self._predict(observations) - targets).square() * mask
         if self._settings.normalise == "all":
             loss = squared.mean()
         elif self._settings.normalise == "active":

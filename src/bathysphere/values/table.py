@@ -62,7 +62,7 @@ class TableLearner:
         """Learns from the batches in order, in one kernel call."""
         settings = self._optimiser
         num_updates = batch.targets.shape[0]
-        rows = batch.observations.reshape(batch.targets.shape)
+        rows = batch.observations.reshape(batch.targets.shape[:2])
         member_errors, member_counts = np.zeros(self._table.shape[1]), np.zeros(self._table.shape[1])
         totals = np.zeros(2)
         normalise = _NORMALISE[settings.normalise]

@@ -128,7 +128,8 @@ def expand(  # type: ignore[no-untyped-def]
     for i in range(rows.shape[0]):
         for action in range(4):
             row = out_states[i, action]
-            row[:] = rows[i]
+            for k in range(rows.shape[1]):  # faster than copying the slice
+                row[k] = rows[i, k]
             rewards[i, action] = step_row(
                 row, action, tiles, item_index, first_room, room_size, num_doors, num_keys, prizes
             )

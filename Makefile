@@ -1,0 +1,54 @@
+# Needs only Python 3.11 or newer, pip and make. Everything else goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+# Deterministic and fair to small machines: one thread unless told otherwise.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: install demo test test-compiled test-nojit test-bounds check format lint types bench clean
+
+install: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $(READY)
+
+demo: install
+	$(BIN)/python examples/demo.py demo
+	$(BIN)/bathysphere draw toy-montezuma --by breadth-first --out demo/toy-montezuma
+	$(BIN)/bathysphere draw deep-sea --size 20 --by breadth-first --out demo/deep-sea
+	$(BIN)/bathysphere draw sokoban --num-boxes 2 --seed 1 --by breadth-first --fps 6 --out demo/sokoban
+
+# The kernels run three ways: compiled, as plain Python, and compiled with bounds checks.
+test: test-compiled test-nojit test-bounds
+
+test-compiled: install
+	$(BIN)/python -m pytest
+
+test-nojit: install
+	NUMBA_DISABLE_JIT=1 NUMBA_CACHE_DIR=.numba-nojit $(BIN)/python -m pytest -m kernels
+
+test-bounds: install
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-boundscheck $(BIN)/python -m pytest -m kernels
+
+check: install lint types test
+
+lint: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: install
+	$(BIN)/mypy
+
+format: install
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: install
+	$(BIN)/bathysphere bench domains
+
+clean:
+	rm -rf $(VENV) demo .numba-* .pytest_cache .mypy_cache .ruff_cache

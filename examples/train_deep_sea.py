@@ -1,0 +1,14 @@
+"""Train on Deep-sea until it is solved, and let the trained agent play: about five seconds."""
+
+import sys
+from pathlib import Path
+
+import bathysphere
+from bathysphere.runs.evaluation import evaluate
+
+run_dir = sys.argv[1] if len(sys.argv) > 1 else None  # None: the next free name under runs/
+result = bathysphere.train("deep-sea", run_dir=run_dir, seed=1, domain={"size": 15}, stop={"on_solved": True})
+print(f"solved at step {result['solved_step']:,}, after {result['episodes']} games; see {result['run_dir']}")
+
+score = evaluate(Path(result["run_dir"]), episodes=50, risk_coef=0.0)
+print(f"won {score['wins']} of {score['episodes']} games in {score['mean_length']:.0f} moves each")

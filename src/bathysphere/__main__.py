@@ -1,0 +1,7 @@
+"""`python -m bathysphere` is the same as `bathysphere`."""
+
+import sys
+
+from bathysphere.cli import main
+
+sys.exit(main())

@@ -1,0 +1,158 @@
+"""`bathysphere train`: train a preset, or continue a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+
+from bathysphere.cli.common import say
+from bathysphere.errors import BathysphereError
+from bathysphere.runs.api import RUNS
+from bathysphere.runs.config import RunConfig
+from bathysphere.runs.directory import RunDirectory, next_directory
+from bathysphere.runs.display import RunDisplay, duration
+from bathysphere.runs.presets import PRESETS, describe_preset, find_preset
+from bathysphere.runs.runner import resume
+from bathysphere.runs.runner import run as begin
+from bathysphere.runs.serialise import differences
+
+_DESCRIPTION = """Train a preset, or continue a run. Every field of the config is a flag.
+
+bathysphere train PRESET [OPTIONS]
+
+bathysphere train --resume RUN [OPTIONS]
+
+A resumed run goes on exactly as if it had never stopped. Its steps, log-every, stop and checkpoint options
+may be changed, nothing else. Ctrl-C saves and ends; so does SIGTERM.
+
+Examples:
+
+bathysphere train --list
+
+bathysphere train deep-sea --stop.on-solved
+
+bathysphere train paper/deep-sea --domain.size 40 --seed 3 --run-dir runs/mine --steps 1400000
+
+bathysphere train --resume runs/mine --steps 2000000
+"""
+
+
+@dataclass(frozen=True)
+class Options(RunConfig):
+    """Options of `bathysphere train`: the config, and what is not part of it."""
+
+    preset: Annotated[str, tyro.conf.Suppress] = "deep-sea"
+    run_dir: Path | None = None
+    """Where the run is written: a new or empty folder. None: runs/PRESET-seedSEED-NUMBER."""
+    resume: Path | None = None
+    """Continue the run in this directory."""
+    fallback: tyro.conf.FlagCreatePairsOff[bool] = False
+    """With --resume: if the newest checkpoint is damaged, use the last good one."""
+    pictures: tyro.conf.FlagCreatePairsOff[bool] = True
+    """Leave out the pictures at the end."""
+    list: tyro.conf.FlagCreatePairsOff[bool] = False
+    """List the presets."""
+    json: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Print one JSON object (what result.json holds) on stdout, and nothing else."""
+
+
+def run(argv: list[str]) -> int:
+    """Runs `bathysphere train <argv>` and returns the exit code."""
+    if "--list" in argv:
+        return _list_presets("--json" in argv)
+    saved = _resumed(argv)
+    if saved is not None:
+        if not argv[0].startswith("-"):
+            raise BathysphereError(f"A resumed run has its preset already; leave out {argv[0]!r}.")
+        start = saved
+    elif argv and not argv[0].startswith("-"):
+        start, argv = find_preset(argv[0]), argv[1:]
+    elif {"-h", "--help"} & set(argv):
+        start = find_preset("deep-sea")
+    else:
+        raise BathysphereError(
+            f"'bathysphere train' needs a preset first: {', '.join(PRESETS)}. "
+            "'bathysphere train --list' explains them; --resume RUN continues a run."
+        )
+    options = _parse(start, argv)
+    config = RunConfig(**_fields(options))
+    display = None if options.json else RunDisplay(Console(highlight=False))
+    if options.resume is None:
+        path = options.run_dir or next_directory(RUNS, config)
+        result = begin(config, path, display, pictures=options.pictures)
+    else:
+        _check_same(start, config, options)
+        result = resume(
+            options.resume, display, config=config, fallback=options.fallback, pictures=options.pictures
+        )
+    say(result, summary(result), options.json)
+    return 0
+
+
+def summary(result: dict[str, Any]) -> str:
+    """Says in two or three sentences how a run went."""
+    solved, first = result["solved_step"], result["first_solved_step"]
+    if solved is not None:
+        outcome = f"Solved: first won at step {first:,}, more than half of 50 games at step {solved:,}."
+    elif first is not None:
+        outcome = (
+            f"Won {result['wins']:,} times, first at step {first:,}, but not yet more than half of 50 games."
+        )
+    else:
+        outcome = "Not one game was won."
+    lines = [
+        outcome,
+        f"{result['episodes']:,} games, {result['env_steps']:,} steps and {result['updates']:,} updates in "
+        f"{duration(result['wall_seconds'])} ({result['env_steps_per_second']:,.0f} steps/s); stopped by "
+        f"{result['stopped_by']}. Win rate over the last 100 games: {result['win_rate_100']:.0%}.",
+        f"Everything is in {result['run_dir']}",
+    ]
+    if result["stopped_by"] == "interrupted":
+        lines.append(f"Continue with: bathysphere train --resume {result['run_dir']}")
+    return "\n".join(lines)
+
+
+def _resumed(argv: list[str]) -> RunConfig | None:
+    """Returns the config of the run that `--resume` names, the default of every flag; None without it."""
+    for number, argument in enumerate(argv):
+        name, _, value = argument.partition("=")
+        if name == "--resume":
+            value = value or (argv[number + 1] if number + 1 < len(argv) else "")
+            return RunDirectory.open(Path(value)).load_config() if value else None
+    return None
+
+
+def _parse(start: RunConfig, argv: list[str]) -> Options:
+    return tyro.cli(
+        Options,
+        args=argv,
+        default=Options(**_fields(start)),
+        prog="bathysphere train" if {"-h", "--help"} & set(argv) else f"bathysphere train {start.preset}",
+        description=_DESCRIPTION,
+        # Without subcommands a union keeps the type of its default: the preset's world.
+        config=(tyro.conf.AvoidSubcommands,),
+    )
+
+
+def _fields(config: RunConfig) -> dict[str, Any]:
+    return {field.name: getattr(config, field.name) for field in fields(RunConfig)}
+
+
+def _check_same(saved: RunConfig, config: RunConfig, options: Options) -> None:
+    if options.run_dir is not None:
+        raise BathysphereError("--resume goes on in the run's own directory; leave out --run-dir.")
+    if changed := differences(saved, config):
+        raise BathysphereError(
+            f"A resumed run keeps its settings, and {', '.join(changed)} would change. "
+            "Start a new run for that."
+        )
+
+
+def _list_presets(as_json: bool) -> int:
+    about = {name: describe_preset(name) for name in PRESETS}
+    say({"presets": about}, "\n".join(f"{name}\n    {text}" for name, text in about.items()), as_json)
+    return 0

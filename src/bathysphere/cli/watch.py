@@ -1,0 +1,127 @@
+"""`bathysphere watch`: watch a trained run play."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.text import Text
+
+from bathysphere import drawing
+from bathysphere.cli.common import parse, say
+from bathysphere.cli.episode import PlayedEpisode
+from bathysphere.errors import BathysphereError
+from bathysphere.runs.agent import Agent, load_agent
+
+_DESCRIPTION = """Watch a trained run play, in the terminal or as a film.
+
+Examples:
+
+bathysphere watch runs/deep-sea-seed0-1
+
+bathysphere watch runs/deep-sea-seed0-1 --gif dive.gif --risk-coef 0
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `bathysphere watch`."""
+
+    run: tyro.conf.Positional[Path]
+    """The run directory."""
+    episodes: int = 1
+    """Games to play."""
+    gif: Path | None = None
+    """Write a film instead of showing it: a .gif, or an .mp4 (needs the extra 'video')."""
+    fps: float = 8.0
+    """Moves per second."""
+    risk_coef: float | None = None
+    """Weight of uncertainty in the risk measure. None: as in training."""
+    seed: int = 0
+    """Decides start states, ties and the members drawn."""
+    json: bool = False
+    """Print one JSON object on stdout, and nothing else."""
+
+
+def run(argv: list[str]) -> int:
+    """Runs `bathysphere watch <argv>` and returns the exit code."""
+    options = parse(Options, argv, "watch", _DESCRIPTION)
+    if options.episodes < 1 or options.seed < 0 or not 0.1 <= options.fps <= 100:
+        raise BathysphereError("Expected --episodes of at least 1, --seed from 0 and --fps from 0.1 to 100.")
+    save = None if options.gif is None else _saver(options.gif)
+    agent = load_agent(options.run, seed=options.seed)
+    if options.risk_coef is not None:
+        agent.config = replace(agent.config, risk_coef=options.risk_coef)
+    rng = np.random.default_rng(options.seed)
+    played = [play(agent, rng) for _ in range(options.episodes)]
+    if save is not None and options.gif is not None:
+        save(options.gif, [agent.domain.render(s) for episode in played for s in episode.states], options.fps)
+    elif not options.json:
+        _show(agent, played, options.fps)
+    result = {
+        "run_dir": str(options.run),
+        "episodes": [
+            {
+                "solved": episode.solved,
+                "steps": len(episode.actions),
+                "reward": episode.total_reward,
+                "actions": [agent.domain.action_names[action] for action in episode.actions],
+            }
+            for episode in played
+        ],
+        "file": None if options.gif is None else str(options.gif),
+    }
+    say(result, _sentence(played, options.gif), options.json)
+    return 0
+
+
+def play(agent: Agent, rng: np.random.Generator) -> PlayedEpisode:
+    """Lets the agent play one game from a start that `rng` draws."""
+    domain = agent.domain
+    states, reward = [domain.initial(1, rng)[0]], 0.0
+    actions: list[int] = []
+    terminal = solved = False
+    while not terminal and len(actions) < (agent.config.max_steps or domain.max_steps):
+        action = agent.act(states[-1])
+        out = domain.successors(states[-1][None])
+        states.append(out.states[0, action])
+        actions.append(action)
+        reward += float(out.rewards[0, action])
+        terminal, solved = bool(out.terminal[0, action]), bool(out.solved[0, action])
+    return PlayedEpisode(np.stack(states), actions, reward, terminal, solved)
+
+
+def _saver(path: Path) -> Callable[[Path, list[drawing.Frame], float], None]:
+    savers = {".gif": drawing.save_gif, ".mp4": drawing.save_mp4}
+    if path.suffix.lower() not in savers:
+        raise BathysphereError(f"--gif is {path}; expected a name that ends in .gif or .mp4.")
+    return savers[path.suffix.lower()]
+
+
+def _show(agent: Agent, played: list[PlayedEpisode], fps: float) -> None:
+    """Shows the games as text: moving in a terminal, otherwise how each ended."""
+    console = Console(highlight=False, markup=False)
+    for number, episode in enumerate(played, 1):
+        if not console.is_terminal:
+            console.print(agent.domain.text(episode.states[-1]))
+            continue
+        with Live(console=console, auto_refresh=False) as live:
+            for step, state in enumerate(episode.states):
+                title = f"game {number}, move {step}"
+                live.update(Panel.fit(Text(agent.domain.text(state)), title=title), refresh=True)
+                time.sleep(1 / fps)
+
+
+def _sentence(played: list[PlayedEpisode], file: Path | None) -> str:
+    wins = sum(episode.solved for episode in played)
+    text = (
+        f"Won {wins} of {len(played)}, in {', '.join(str(len(episode.actions)) for episode in played)} moves."
+    )
+    return text if file is None else f"{text} See {file}."

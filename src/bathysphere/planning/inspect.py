@@ -1,0 +1,193 @@
+"""Looking into a running search: why it would move as it would, and its graph as plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import States
+from bathysphere.errors import BathysphereError
+from bathysphere.planning import kernels
+from bathysphere.planning.graph import NO_CHILD
+from bathysphere.planning.risk import find_risk_measure
+from bathysphere.planning.search import Search
+
+STAYS = "stays where it is"
+
+
+@dataclass(frozen=True)
+class RootReport:
+    """The decision at the state an episode is in, action by action."""
+
+    state: States  # uint8 [S]
+    step: int  # real steps taken so far
+    action_names: tuple[str, ...]
+    reward: NDArray[np.float64]  # [A], on the edge
+    q: NDArray[np.float64]  # [A, E], every member's reward + discount * mean value of the child
+    score: NDArray[
+        np.float64
+    ]  # [A], what the final measure says, bonus and penalties included; nan if excluded
+    visits: NDArray[
+        np.int64
+    ]  # [A], values in the child's mean, from whichever parent; the network's is the first
+    votes: NDArray[
+        np.float64
+    ]  # [A], plurality votes of the drawn members, whatever the measure; 0 if excluded
+    excluded: tuple[str | None, ...]  # per action why it may not be chosen, or None
+    chosen: int  # the action that would be taken now
+
+    def table(self) -> str:
+        """Returns the report as lines of text, best score first."""
+        width = max(len("action"), *map(len, self.action_names))
+        lines = [
+            f"  {'action':<{width}} {'score':>10} {'mean':>10} {'std':>10} "
+            f"{'reward':>9} {'visits':>7} {'votes':>6}"
+        ]
+        for a in np.argsort(np.where(np.isnan(self.score), -np.inf, self.score))[::-1]:
+            mark = ">" if a == self.chosen else " "
+            score = f"{'-':>10}" if self.excluded[a] else f"{self.score[a]:>10.4g}"
+            note = f"  {self.excluded[a]}" if self.excluded[a] else ""
+            lines.append(
+                f"{mark} {self.action_names[a]:<{width}} {score} "
+                f"{self.q[a].mean():>10.4g} {self.q[a].std():>10.4g} "
+                f"{self.reward[a]:>9.4g} {self.visits[a]:>7} {self.votes[a]:>6g}{note}"
+            )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return f"step {self.step}, {self.action_names[self.chosen]} is next\n{self.table()}"
+
+
+def root_report(search: Search, slot: int) -> RootReport:
+    """Explains the move the episode in `slot` would make now. Changes nothing in the search.
+
+    Raises:
+      BathysphereError: if no episode runs there, or nothing has been planned from its state yet.
+    """
+    arena, config = search.arena, search.config
+    root = _root_state(search, slot)
+    children = arena.edges["child"][slot, root]
+    if children[0] == NO_CHILD:
+        raise BathysphereError(
+            f"The state of the episode in slot {slot} has not been expanded yet, so there is nothing to "
+            "report. Plan at least one pass from it first."
+        )
+    score, eligible = _score(search, slot, search._rules, search._addresses)
+    votes, _ = _score(
+        search,
+        slot,
+        search._rules._replace(final_is_joint=True),
+        search._addresses._replace(final_joint=find_risk_measure("vote").address),
+    )
+    reward = arena.edges["reward"][slot, root].copy()
+    visits = arena.stats["count"][slot, children].astype(np.int64)
+    means = arena.sums[slot, children] / visits[:, None]
+    return RootReport(
+        state=search.root_states[slot],
+        step=int(arena.episodes["step"][slot]),
+        action_names=search.domain.action_names,
+        reward=reward,
+        q=reward[:, None] + config.discount * means,
+        score=np.where(eligible, score, np.nan),
+        visits=visits,
+        votes=np.where(eligible, votes, 0.0),
+        excluded=tuple(None if is_eligible else STAYS for is_eligible in eligible),
+        chosen=_choose(search, slot),
+    )
+
+
+@dataclass(frozen=True)
+class SearchGraph:
+    """One episode's search graph: N states in order of discovery, so state 0 is where the episode began."""
+
+    states: States  # uint8 [N, S]
+    count: NDArray[np.int64]  # [N], values in the means
+    member_values: NDArray[np.float64]  # [N, E], every member's mean
+    mean: NDArray[np.float64]  # [N], over members
+    std: NDArray[np.float64]  # [N], over members (population)
+    child: NDArray[np.int64]  # [N, A], the state each action leads to; -1 if not expanded
+    reward: NDArray[np.float64]  # [N, A]; 0 if not expanded
+    terminal: NDArray[np.bool_]  # [N]
+    solved: NDArray[np.bool_]  # [N]
+    root_visits: NDArray[np.int64]  # [N], real steps that started there
+    root: int  # the state the episode is in
+    depth: NDArray[
+        np.int64
+    ]  # [N], fewest actions from the root along known edges; -1 if it cannot be reached
+
+
+def search_graph(search: Search, slot: int) -> SearchGraph:
+    """Copies the search graph of the episode in `slot` out of the search.
+
+    Raises:
+      BathysphereError: if no episode runs there.
+    """
+    arena = search.arena
+    root = _root_state(search, slot)
+    used = slice(int(arena.episodes["num_states"][slot]))
+    stats, edges = arena.stats[slot, used], arena.edges[slot, used]
+    child = edges["child"].astype(np.int64)
+    members = arena.sums[slot, used] / stats["count"][:, None]
+    rows = np.ascontiguousarray(arena.words[slot, used]).view(np.uint8)
+    return SearchGraph(
+        states=rows[:, : search.sizes.state_size].copy(),
+        count=stats["count"].astype(np.int64),
+        member_values=members,
+        mean=members.mean(axis=1),
+        std=members.std(axis=1),
+        child=child,
+        reward=np.where(child == NO_CHILD, 0.0, edges["reward"]),
+        terminal=stats["terminal"].copy(),
+        solved=stats["solved"].copy(),
+        root_visits=stats["root_visits"].astype(np.int64),
+        root=root,
+        depth=_depths(child, root),
+    )
+
+
+def _root_state(search: Search, slot: int) -> int:
+    """Returns the state the episode in `slot` is in, after checking that there is one."""
+    batch = search.sizes.batch
+    if not 0 <= slot < batch:
+        raise BathysphereError(
+            f"slot is {slot}; this search plays {batch} episodes, in slots 0 to {batch - 1}."
+        )
+    if not search.active[slot]:
+        running = np.flatnonzero(search.active).tolist()
+        raise BathysphereError(f"No episode runs in slot {slot}; running slots: {running or 'none'}.")
+    return int(search.arena.nodes["state"][slot, search.arena.episodes["root"][slot]])
+
+
+def _score(
+    search: Search, slot: int, rules: Any, addresses: Any
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Returns the scores [A] of the final choice, and which of them count [A]."""
+    scratch = search._scratch
+    kernels.score_root(search.arena, scratch, rules, addresses, slot)
+    return scratch.scores.copy(), scratch.eligible.copy()
+
+
+def _choose(search: Search, slot: int) -> int:
+    """Returns the move the search would make, without using up the random numbers a tie may take."""
+    episodes = search.arena.episodes
+    before = episodes["rng"][slot]
+    only_here = np.arange(search.sizes.batch) == slot
+    actions = np.zeros(search.sizes.batch, np.int32)
+    kernels.choose(search.arena, search._scratch, search._rules, search._addresses, only_here, actions)
+    episodes["rng"][slot] = before
+    return int(actions[slot])
+
+
+def _depths(child: NDArray[np.int64], root: int) -> NDArray[np.int64]:
+    """Returns the distance of every state from `root`, breadth first; -1 where there is no way."""
+    depth = np.full(len(child), -1, np.int64)
+    frontier, distance = np.array([root]), 0
+    while len(frontier):
+        depth[frontier] = distance
+        reached = np.unique(child[frontier])
+        frontier = reached[(reached != NO_CHILD) & (depth[reached] < 0)]
+        distance += 1
+    return depth

@@ -1,0 +1,128 @@
+"""The run directory: everything a run leaves behind, in one place, none of it code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Self
+
+from bathysphere.errors import BathysphereError
+from bathysphere.runs.config import RunConfig
+from bathysphere.runs.files import read_json, write_json, writing
+from bathysphere.runs.serialise import from_dict, to_dict
+from bathysphere.runs.versions import collect_versions
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows: nobody is kept from running one run twice at the same time
+    fcntl = None
+
+
+class RunDirectory:
+    """Where the files of a run are. `create` begins a new one, `open` finds an existing one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config_file = path / "config.json"
+        self.versions_file = path / "versions.json"
+        self.metrics_file = path / "metrics.jsonl"
+        self.result_file = path / "result.json"
+        self.tensorboard = path / "tensorboard"
+        self.checkpoints = path / "checkpoints"
+        self.pictures = path / "pictures"
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> Self:
+        """Makes the directory of a new run; refuses one that has anything in it."""
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise BathysphereError(
+                f"{path} exists and is not an empty folder. Choose another --run-dir, or continue the run "
+                f"in it with: bathysphere train --resume {path}"
+            )
+        directory = cls(path)
+        with writing(path, "Choose another --run-dir."):
+            directory.checkpoints.mkdir(parents=True, exist_ok=True)
+        write_json(directory.versions_file, collect_versions())
+        directory.save_config(config)  # last: a directory with a config is a run
+        return directory
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Returns the directory of an existing run."""
+        directory = cls(path)
+        if not directory.config_file.is_file():
+            raise BathysphereError(
+                f"{path} is not a run directory: it has no config.json. "
+                "'bathysphere runs' lists the runs there are."
+            )
+        return directory
+
+    def load_config(self) -> RunConfig:
+        """Returns the run's config."""
+        try:
+            return from_dict(read_json(self.config_file))
+        except BathysphereError as error:
+            raise BathysphereError(f"The config of {self.path} cannot be used. {error}") from error
+
+    def save_config(self, config: RunConfig) -> None:
+        """Writes the run's config."""
+        write_json(self.config_file, to_dict(config))
+
+    def load_result(self) -> dict[str, Any] | None:
+        """Returns how the run ended; None if it has not."""
+        return read_json(self.result_file) if self.result_file.is_file() else None
+
+    def lock(self) -> RunLock:
+        """Keeps other processes from running this run; raises if one does."""
+        lock = RunLock(self.path)
+        if not lock.acquire():
+            raise BathysphereError(f"Another process is running {self.path}. Wait for it, or stop it first.")
+        return lock
+
+    def is_running(self) -> bool:
+        """Tells whether a process is running this run now."""
+        lock = RunLock(self.path)
+        is_free = lock.acquire()
+        lock.release()
+        return not is_free
+
+
+class RunLock:
+    """A lock on a folder that ends with its process, however that ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+
+    def acquire(self) -> bool:
+        """Tries to take the lock; tells whether it did."""
+        if fcntl is None:
+            return True
+        self._handle = os.open(self._path, os.O_RDONLY)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Gives the lock back."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def next_directory(parent: Path, config: RunConfig) -> Path:
+    """Returns the first free name for a run of this preset and seed: PARENT/<preset>-seed<seed>-<n>."""
+    stem = f"{config.preset.replace('/', '-')}-seed{config.seed}"
+    number = 1
+    while (path := parent / f"{stem}-{number}").exists():
+        number += 1
+    return path

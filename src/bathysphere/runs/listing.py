@@ -1,0 +1,41 @@
+"""What runs there are, and how far they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bathysphere.errors import BathysphereError
+from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.metrics import read_rows
+
+_NUMBERS = ("env_steps", "episodes", "win_rate_100", "win_rate_1000", "env_steps_per_second")
+
+
+def find_runs(folder: Path) -> list[dict[str, Any]]:
+    """Describes `folder` if it is a run, and the runs one and two levels below it, by name."""
+    files = [file for pattern in ("", "*/", "*/*/") for file in folder.glob(f"{pattern}config.json")]
+    return [describe_run(RunDirectory.open(file.parent)) for file in sorted(files)]
+
+
+def describe_run(directory: RunDirectory) -> dict[str, Any]:
+    """Returns preset, seed, state and the latest numbers of a run.
+
+    The state is running, what the run was stopped by, or unfinished: it died, and can be resumed.
+    """
+    about: dict[str, Any] = {"run_dir": str(directory.path), "preset": "?", "seed": None, "state": "damaged"}
+    about |= dict.fromkeys(_NUMBERS[:-1], 0) | dict.fromkeys(
+        ("first_solved_step", "solved_step", _NUMBERS[-1])
+    )
+    try:
+        config = directory.load_config()
+        result = directory.load_result()
+    except BathysphereError:
+        return about
+    about |= {"preset": config.preset, "seed": config.seed}
+    if result is not None:
+        about |= {name: result[name] for name in (*_NUMBERS, "first_solved_step", "solved_step")}
+        return about | {"state": result["stopped_by"]}
+    if rows := read_rows(directory.metrics_file):
+        about |= {name: rows[-1][name] for name in _NUMBERS}
+    return about | {"state": "running" if directory.is_running() else "unfinished"}

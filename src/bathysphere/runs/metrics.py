@@ -1,0 +1,197 @@
+"""Metrics: a row every so many real steps, for a dataframe (JSON lines) and for TensorBoard.
+
+Rows are a function of the run alone, except for `TIME_COLUMNS`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.learning.progress import WINDOWS
+from bathysphere.learning.trainer import Trainer
+from bathysphere.planning import Episode
+from bathysphere.planning.search import PHASES
+from bathysphere.runs.files import writing
+from bathysphere.runs.tensorboard import Board
+from bathysphere.values.batch import UpdateStats
+
+TIME_COLUMNS = ("seconds", "env_steps_per_second", *(f"share_{phase}" for phase in (*PHASES, "learning")))
+
+Row = dict[str, Any]
+
+
+class Meter:
+    """Gathers what happens between two rows, and makes the rows.
+
+    Averages are over the games that finished since the last row, and null without any; the losses are those
+    of the latest burst of updates.
+
+    Args:
+      every: real steps between rows; a row is due when their number passes a multiple of it.
+    """
+
+    def __init__(self, every: int) -> None:
+        self._every = every
+        self._sums = np.zeros(4)  # games; their lengths, graph sizes, standard deviations
+        self._wins = np.zeros(2)  # solved games and their lengths
+        self._latest: UpdateStats | None = None
+        self._row = 0  # number of the last row
+        self._clock = (0.0, 0)  # seconds and steps at the last row
+        self._phases: dict[str, float] = {}
+
+    def start(self, trainer: Trainer, seconds: float) -> None:
+        """Starts the clocks of a new or a resumed run."""
+        self._row = trainer.progress.env_steps // self._every
+        self._clock = (seconds, trainer.progress.env_steps)
+        self._phases = _phases(trainer)
+
+    def record(self, trainer: Trainer, episodes: list[Episode], seconds: float) -> Row | None:
+        """Takes note of one `trainer.advance()`; returns a row if one is due."""
+        for episode in episodes:
+            self._sums += (1, len(episode), episode.num_states, episode.search_std)
+            if episode.solved:
+                self._wins += (1, len(episode))
+        self._latest = trainer.last_update or self._latest
+        number = trainer.progress.env_steps // self._every
+        if number == self._row:
+            return None
+        self._row = number
+        return self._make_row(trainer, seconds)
+
+    def _make_row(self, trainer: Trainer, seconds: float) -> Row:
+        progress, latest = trainer.progress, self._latest
+        games, length, graph, std = self._sums.tolist()
+        wins, solution = self._wins.tolist()
+        row: Row = {
+            "env_steps": progress.env_steps,
+            "episodes": progress.episodes,
+            "updates": progress.updates,
+            **{f"win_rate_{window}": progress.win_rate(window) for window in WINDOWS},
+            "episode_length": _ratio(length, games),
+            "solution_length": _ratio(solution, wins),
+            "graph_size": _ratio(graph, games),
+            "ensemble_std": _ratio(std, games),
+            "loss": latest and _finite(latest.loss),
+            "gradient_norm": latest and _finite(latest.gradient_norm),
+            "member_losses": latest and [_finite(loss) for loss in latest.member_losses.tolist()],
+            "replay_solved": trainer.replay.num_solved_games,
+            "replay_unsolved": trainer.replay.num_unsolved_games,
+            "seconds": seconds,
+            "env_steps_per_second": _ratio(progress.env_steps - self._clock[1], seconds - self._clock[0]),
+        }
+        phases = _phases(trainer)
+        spent = {phase: phases[phase] - self._phases[phase] for phase in phases}
+        row |= {f"share_{phase}": _ratio(time, sum(spent.values())) for phase, time in spent.items()}
+        self._sums[:], self._wins[:] = 0, 0
+        self._clock, self._phases = (seconds, progress.env_steps), phases
+        return row
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns what a resumed meter needs."""
+        state: dict[str, NDArray[Any]] = {"sums": self._sums.copy(), "wins": self._wins.copy()}
+        if self._latest is not None:
+            state["update"] = np.array([self._latest.loss, self._latest.gradient_norm])
+            state["member_losses"] = self._latest.member_losses.copy()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restores what `state_dict` returned."""
+        self._sums[:], self._wins[:] = state["sums"], state["wins"]
+        if "update" in state:
+            loss, norm = state["update"].tolist()
+            self._latest = UpdateStats(loss, state["member_losses"], norm)
+
+
+def _phases(trainer: Trainer) -> dict[str, float]:
+    return {**trainer.crew.seconds, "learning": trainer.learning_seconds}
+
+
+def _ratio(total: float, count: float) -> float | None:
+    return total / count if count > 0 else None
+
+
+def _finite(number: float) -> float | None:
+    """JSON knows no nan and no infinity."""
+    return number if np.isfinite(number) else None
+
+
+class MetricsWriter:
+    """Appends rows to `metrics.jsonl` and to TensorBoard's files.
+
+    Args:
+      file: the JSON lines.
+      tensorboard: folder of TensorBoard's files; opened with the first row.
+      env_steps: rows after this moment are cut off: the run is at it again.
+    """
+
+    def __init__(self, file: Path, tensorboard: Path, env_steps: int) -> None:
+        self._path, self._folder, self._env_steps = file, tensorboard, env_steps
+        self._board: Board | None = None
+        with self._writing():
+            if file.exists():
+                _cut(file, env_steps)
+            self._file = file.open("a", encoding="utf-8", buffering=1)  # a row can be read once it is written
+
+    def write(self, row: Row) -> None:
+        """Appends one row."""
+        with self._writing():
+            self._file.write(json.dumps(row) + "\n")
+            if self._board is None:
+                self._board = Board(self._folder, self._env_steps)
+            self._board.write(row)
+
+    def flush(self) -> None:
+        """Waits until the disk has all rows; call it before the checkpoint that builds on them."""
+        with self._writing():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            if self._board is not None:
+                self._board.flush()
+
+    def close(self) -> None:
+        """Closes both, whatever state they are in."""
+        for file in (self._file, self._board):
+            with suppress(OSError):  # of a full disk, which write or flush has reported already
+                if file is not None:
+                    file.close()
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(self._path.parent, "Free some space and continue with --resume.")
+
+
+def read_rows(file: Path) -> list[Row]:
+    """Returns the rows of `metrics.jsonl`; a last line that was cut off by a crash is left out."""
+    if not file.is_file():
+        return []
+    rows = []
+    for line in file.read_bytes().splitlines():
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            break
+    return rows
+
+
+def _cut(file: Path, env_steps: int) -> None:
+    """Keeps the rows up to `env_steps`."""
+    lines = file.read_bytes().splitlines(keepends=True)
+    kept = takewhile(lambda line: _is_kept(line, env_steps), lines)
+    os.truncate(file, sum(map(len, kept)))
+
+
+def _is_kept(line: bytes, env_steps: int) -> bool:
+    if not line.endswith(b"\n"):
+        return False
+    try:
+        return bool(json.loads(line)["env_steps"] <= env_steps)
+    except ValueError:
+        return False

@@ -1,0 +1,248 @@
+"""Running a run: the loop around the trainer, with stop rules, checkpoints, metrics and a result."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from bathysphere.learning.progress import Progress
+from bathysphere.learning.trainer import Trainer
+from bathysphere.runs.build import make_trainer
+from bathysphere.runs.checkpoint import CheckpointStore
+from bathysphere.runs.config import RunConfig
+from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.files import read_json, write_json
+from bathysphere.runs.metrics import Meter, MetricsWriter, Row
+from bathysphere.runs.serialise import config_hash
+from bathysphere.runs.snapshots import Snapshots
+from bathysphere.runs.versions import collect_versions
+
+_DISPLAY_SECONDS = 0.2  # between two looks of the display
+
+
+class Display(Protocol):
+    """Somebody who watches a run."""
+
+    def start(self, config: RunConfig, directory: Path) -> None:
+        """Called once, before anything happens."""
+        ...
+
+    def update(self, progress: Progress, seconds: float, row: Row | None) -> None:
+        """Called a few times a second with the latest row of the metrics."""
+        ...
+
+    def stop(self) -> None:
+        """Called once, when training is over or has failed."""
+        ...
+
+
+def run(
+    config: RunConfig, path: Path, display: Display | None = None, *, pictures: bool = True
+) -> dict[str, Any]:
+    """Trains from the beginning in a new directory; returns what `result.json` holds."""
+    return _Run(RunDirectory.create(path, config), config, display).go(pictures=pictures)
+
+
+def resume(
+    path: Path,
+    display: Display | None = None,
+    *,
+    config: RunConfig | None = None,
+    fallback: bool = False,
+    pictures: bool = True,
+) -> dict[str, Any]:
+    """Continues a run from its newest checkpoint, or from the beginning if it never came to one.
+
+    Args:
+      path: the run directory.
+      display: somebody who watches.
+      config: the run's own with other `steps`, `stop`, `log_every` or `checkpoint`; nothing else may differ.
+      fallback: use the last good checkpoint if the newest is damaged.
+      pictures: whether to draw the pictures when training ends.
+    """
+    directory = RunDirectory.open(path)
+    config = directory.load_config() if config is None else config
+    return _Run(directory, config, display).go(pictures=pictures, resumed=True, fallback=fallback)
+
+
+class _Run:
+    """One process's part of a run."""
+
+    def __init__(self, directory: RunDirectory, config: RunConfig, display: Display | None) -> None:
+        self.directory, self.config, self.display = directory, config, display
+        self.store = CheckpointStore(directory.checkpoints, config_hash(config), config.checkpoint.keep)
+        self.seconds_before = 0.0  # of training by earlier processes
+
+    def go(self, *, pictures: bool, resumed: bool = False, fallback: bool = False) -> dict[str, Any]:
+        """Trains until a stop rule or a signal says so; returns the result."""
+        with self.directory.lock():
+            self._prepare(fallback)
+            if resumed:
+                self.directory.save_config(self.config)
+                write_json(self.directory.versions_file, collect_versions())
+            self.directory.result_file.unlink(missing_ok=True)
+            with _signals() as interrupted, self._shown():
+                self._began = time.perf_counter()
+                stopped_by = self._train(interrupted)
+            result = self._result(stopped_by)
+            if pictures:
+                from bathysphere.runs.pictures import draw_pictures
+
+                self.snapshots.take(self.trainer)  # how it ended; checkpoints do without
+                draw_pictures(self.directory, self.snapshots, self.trainer.progress)
+            write_json(self.directory.result_file, result)
+        return result
+
+    def _prepare(self, fallback: bool) -> None:
+        """Builds the parts and brings them to the newest checkpoint."""
+        self.trainer: Trainer = make_trainer(self.config)
+        _set_torch_threads(self.config.lanes)
+        self.meter = Meter(self.config.log_every)
+        self.snapshots = Snapshots(self.trainer)
+        checkpoint = self.store.load(fallback=fallback)
+        if checkpoint is not None:
+            arrays = checkpoint.arrays
+            self.trainer.load_state_dict(arrays)
+            self.meter.load_state_dict(_section(arrays, "meter."))
+            self.snapshots.load_state_dict(_section(arrays, "snapshots."))
+            self.seconds_before = checkpoint.seconds
+        self.meter.start(self.trainer, self.seconds_before)
+        self.writer = MetricsWriter(
+            self.directory.metrics_file, self.directory.tensorboard, self.trainer.progress.env_steps
+        )
+
+    def _train(self, interrupted: threading.Event) -> str:
+        trainer, progress = self.trainer, self.trainer.progress
+        saved = shown = time.perf_counter()
+        row: Row | None = None
+        try:
+            while (reason := self._stop_reason(interrupted)) is None:
+                episodes = trainer.advance()
+                self.snapshots.record(trainer)
+                if new_row := self.meter.record(trainer, episodes, self._seconds()):
+                    self.writer.write(new_row)
+                    row = new_row
+                now = time.perf_counter()
+                if self.display and now - shown >= _DISPLAY_SECONDS:
+                    self.display.update(progress, self._seconds(), row)
+                    shown = now
+                if now - saved >= self.config.checkpoint.seconds:
+                    self._save()
+                    saved = time.perf_counter()
+            self._save()
+            if self.display:
+                self.display.update(progress, self._seconds(), row)
+        finally:
+            self.writer.close()
+        return reason
+
+    def _stop_reason(self, interrupted: threading.Event) -> str | None:
+        progress, stop = self.trainer.progress, self.config.stop
+        if interrupted.is_set():
+            return "interrupted"
+        if stop.on_first_win and progress.wins:
+            return "first_win"
+        if stop.on_solved and progress.solved_step is not None:
+            return "solved"
+        if (
+            stop.win_rate is not None
+            and progress.episodes >= 1000
+            and progress.win_rate(1000) >= stop.win_rate
+        ):
+            return "win_rate"
+        if stop.episodes is not None and progress.episodes >= stop.episodes:
+            return "episodes"
+        if progress.env_steps >= self.config.steps:
+            return "steps"
+        if stop.seconds is not None and self._seconds() >= stop.seconds:
+            return "seconds"
+        return None
+
+    def _save(self) -> None:
+        self.writer.flush()
+        arrays = {
+            **self.trainer.state_dict(),
+            **{f"meter.{name}": array for name, array in self.meter.state_dict().items()},
+            **{f"snapshots.{name}": array for name, array in self.snapshots.state_dict().items()},
+        }
+        self.store.save(arrays, self.trainer.progress.env_steps, self._seconds())
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.perf_counter() - self._began
+
+    def _result(self, stopped_by: str) -> dict[str, Any]:
+        progress, seconds = self.trainer.progress, self._seconds()
+        versions = read_json(self.directory.versions_file)
+        return {
+            "preset": self.config.preset,
+            "seed": self.config.seed,
+            "env_steps": progress.env_steps,
+            "episodes": progress.episodes,
+            "wins": progress.wins,
+            "updates": progress.updates,
+            "first_solved_step": progress.first_solved_step,
+            "solved_step": progress.solved_step,
+            "win_rate_100": progress.win_rate(100),
+            "win_rate_1000": progress.win_rate(1000),
+            "wall_seconds": seconds,
+            "env_steps_per_second": progress.env_steps / seconds,
+            "stopped_by": stopped_by,
+            "commit": versions.get("commit"),
+            "machine": versions.get("machine"),
+            "run_dir": str(self.directory.path),
+        }
+
+    @contextmanager
+    def _shown(self) -> Iterator[None]:
+        if self.display is None:
+            yield
+            return
+        self.display.start(self.config, self.directory.path)
+        try:
+            yield
+        finally:
+            self.display.stop()
+
+
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """Turns SIGINT and SIGTERM into an event; the second of them acts as if nobody listened."""
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted  # only the main thread may listen
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def listen(number: int, frame: object) -> None:
+        interrupted.set()
+        restore()
+
+    for number in numbers:
+        signal.signal(number, listen)
+    try:
+        yield interrupted
+    finally:
+        restore()
+
+
+def _set_torch_threads(lanes: int) -> None:
+    """Lanes already use the cores, so PyTorch, if it is in use, gets one thread for each."""
+    if lanes > 1 and "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(1)
+
+
+def _section(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}

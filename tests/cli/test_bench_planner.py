@@ -1,0 +1,40 @@
+import json
+
+import pytest
+
+from bathysphere import cli
+from bathysphere.cli import bench_planner
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(bench_planner, "REPEATS", 1)
+    monkeypatch.setattr(bench_planner, "WINDOW", 0.05)
+    monkeypatch.setattr(bench_planner, "ORACLE_SECONDS", 0.05)
+    monkeypatch.setattr(bench_planner, "_SPLIT_STEPS", 2)
+    small = tuple(lambda make=make: make(batch=8) for make in bench_planner.WORKS)
+    monkeypatch.setattr(bench_planner, "WORKS", small)
+
+
+def test_the_benchmark_prints_its_rows(monkeypatch, capsys):
+    monkeypatch.setattr(bench_planner.os, "cpu_count", lambda: 2)
+    assert cli.main(["bench", "planner", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    works = ["deep-sea", "toy-montezuma", "sokoban"]
+    assert [(row["work"], row["cores"]) for row in rows] == [
+        (work, cores) for work in works for cores in (1, 2)
+    ]
+    for row in rows:
+        assert row["batch"] == 8
+        assert row["ratio"] == row["env_steps_per_second"] / row["oracle_env_steps_per_second"] > 0
+        assert set(row["share"]) == {"select", "model", "network", "backup", "other"}
+        assert sum(row["share"].values()) == pytest.approx(1.0)
+        assert row["bytes_per_episode"] > 10_000
+
+
+def test_without_a_source_checkout_the_twin_is_left_out(monkeypatch, capsys):
+    monkeypatch.setattr(bench_planner, "oracle_speed", lambda work: None)
+    assert cli.main(["bench", "planner"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "deep-sea" in lines[1]
+    assert " - " in lines[1]

@@ -1,0 +1,179 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from bathysphere import cli
+from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.presets import PRESETS
+
+SMALL = ["--domain.size", "6", "--steps", "600", "--no-pictures"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    run = tmp_path_factory.mktemp("cli") / "run"
+    assert cli.main(["train", "deep-sea", *SMALL, "--seed", "3", "--run-dir", str(run), "--json"]) == 0
+    return run
+
+
+def test_json_is_the_result_and_nothing_else(tmp_path, capsys):
+    run = tmp_path / "run"
+    assert cli.main(["train", "deep-sea", *SMALL, "--run-dir", str(run), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result == json.loads((run / "result.json").read_text())
+
+
+def test_flags_change_the_config_and_keep_the_rest(trained):
+    config, preset = RunDirectory.open(trained).load_config(), PRESETS["deep-sea"]()
+    assert (config.domain.size, config.steps, config.seed) == (6, 600, 3)
+    assert (config.search, config.values, config.learning) == (preset.search, preset.values, preset.learning)
+
+
+def test_booleans_can_be_set_either_way(tmp_path):
+    run = tmp_path / "run"
+    flags = ["--search.avoid-loops", "--stop.on-solved", "--values.no-bias", "--search.no-final-bonus"]
+    assert cli.main(["train", "deep-sea", *SMALL, *flags, "--run-dir", str(run), "--json"]) == 0
+    config = RunDirectory.open(run).load_config()
+    assert (config.search.avoid_loops, config.stop.on_solved) == (True, True)
+    assert (config.values.bias, config.search.final_bonus) == (False, False)
+
+
+def test_people_get_sentences_and_the_default_directory(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", "deep-sea", *SMALL]) == 0
+    out = capsys.readouterr().out
+    assert "steps/s); stopped by steps." in out
+    assert "runs/deep-sea-seed0-1" in out
+    assert (tmp_path / "runs" / "deep-sea-seed0-1" / "result.json").is_file()
+
+
+def test_resume_goes_on_with_more_steps_only(trained, capsys):
+    assert cli.main(["train", "--resume", str(trained), "--steps", "800", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["env_steps"] >= 800
+    assert cli.main(["train", "--resume", str(trained), "--seed", "4", "--json"]) == 2
+    assert "A resumed run keeps its settings, and seed would change." in capsys.readouterr().err
+    assert cli.main(["train", "deep-sea", "--resume", str(trained)]) == 2
+    assert "leave out 'deep-sea'" in capsys.readouterr().err
+    assert cli.main(["train", "--resume", str(trained), "--run-dir", "x", "--json"]) == 2
+    assert "leave out --run-dir" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["depsea"], "error: There is no preset 'depsea'"),
+        ([], "error: 'bathysphere train' needs a preset first"),
+        (["--seed", "3"], "needs a preset first"),
+        (["--resume", "nowhere"], "error: nowhere is not a run directory"),
+    ],
+)
+def test_mistakes_are_sentences(arguments, sentence, capsys):
+    assert cli.main(["train", *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_an_existing_directory_is_refused(trained, capsys):
+    assert cli.main(["train", "deep-sea", "--run-dir", str(trained)]) == 2
+    assert f"continue the run in it with: bathysphere train --resume {trained}" in capsys.readouterr().err
+
+
+def test_unknown_flags_suggest_the_nearest(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(["train", "deep-sea", "--domain.sise", "5"])
+    assert leaving.value.code == 2
+    err = capsys.readouterr().err
+    assert "--domain.sise" in err
+    assert "--domain.size" in err
+
+
+def test_bad_values_are_refused_with_the_reason(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(["train", "deep-sea", "--steps", "0"])
+    assert leaving.value.code == 2
+    assert "steps is 0; expected at least 1" in capsys.readouterr().err
+
+
+def test_presets_are_listed(capsys):
+    assert cli.main(["train", "--list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["presets"].keys() == PRESETS.keys()
+    assert cli.main(["train", "--list"]) == 0
+    assert all(name in capsys.readouterr().out for name in ["deep-sea"])
+
+
+def test_a_damaged_checkpoint_is_refused_and_fallback_helps(tmp_path, capsys):
+    run = tmp_path / "run"
+    assert cli.main(["train", "deep-sea", *SMALL, "--run-dir", str(run), "--json"]) == 0
+    assert cli.main(["train", "--resume", str(run), "--steps", "700", "--json"]) == 0
+    newest = sorted((run / "checkpoints").iterdir())[-1] / "state.safetensors"
+    newest.write_bytes(newest.read_bytes()[:100])
+    capsys.readouterr()
+    assert cli.main(["train", "--resume", str(run), "--json"]) == 2
+    err = capsys.readouterr().err
+    assert "is damaged" in err
+    assert "--fallback" in err
+    assert cli.main(["train", "--resume", str(run), "--fallback", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["env_steps"] >= 700
+
+
+def test_evaluate(trained, capsys):
+    assert cli.main(["evaluate", str(trained), "--episodes", "20", "--risk-coef", "0", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["episodes"] == 20
+    assert result["changed"] == {"risk_coef": 0.0}
+    assert cli.main(["evaluate", str(trained), "--episodes", "20"]) == 0
+    assert "of 20 games" in capsys.readouterr().out
+    assert cli.main(["evaluate", str(trained), "--episodes", "0"]) == 2
+    assert "episodes is 0" in capsys.readouterr().err
+    assert cli.main(["evaluate", str(trained), "--risk", "mean_sdt"]) == 2
+    assert "mean_std" in capsys.readouterr().err
+
+
+def test_watch(trained, tmp_path, capsys):
+    assert cli.main(["watch", str(trained), "--episodes", "2"]) == 0
+    assert "row 5 of 5" in capsys.readouterr().out
+    film = tmp_path / "dive.gif"
+    assert cli.main(["watch", str(trained), "--gif", str(film), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["file"] == str(film)
+    assert result["episodes"][0]["steps"] == len(result["episodes"][0]["actions"]) == 5
+    assert film.read_bytes()[:3] == b"GIF"
+    assert cli.main(["watch", str(trained), "--gif", "dive.avi"]) == 2
+    assert "ends in .gif or .mp4" in capsys.readouterr().err
+
+
+def test_runs(trained, tmp_path, capsys):
+    assert cli.main(["runs", str(trained.parent)]) == 0
+    out = capsys.readouterr().out
+    assert "deep-sea" in out
+    assert "steps" in out
+    assert cli.main(["runs", str(trained.parent), "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["runs"]
+    assert entry["run_dir"] == str(trained)
+    assert cli.main(["runs", str(tmp_path)]) == 0
+    assert "There are no runs" in capsys.readouterr().out
+    assert cli.main(["runs", str(tmp_path / "nowhere")]) == 2
+    assert "There is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import bathysphere", "numba numpy torch matplotlib gymnasium tyro rich"),
+        ("import bathysphere.cli.train", "torch matplotlib gymnasium tensorboardX safetensors"),
+    ],
+)
+def test_imports_stay_light(code, heavy):
+    check = f"import sys; {code}; sys.exit(' '.join(set({heavy.split()!r}) & set(sys.modules)) or 0)"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_table_trains_without_torch(tmp_path):
+    flags = ["train", "deep-sea", "--domain.size", "4", "--steps", "100", "--json", "--no-pictures"]
+    arguments = [*flags, "--run-dir", str(tmp_path / "run")]
+    check = (
+        f"import sys; from bathysphere.cli import main; main({arguments!r}); sys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", check], check=True, capture_output=True)

@@ -1,0 +1,147 @@
+"""Risk measures and bonuses against formulas written another way."""
+
+import math
+
+import numba
+import numpy as np
+import pytest
+
+from bathysphere.errors import BathysphereError
+from bathysphere.planning import SearchConfig
+from bathysphere.planning.risk import (
+    bonus_at,
+    find_bonus,
+    find_risk_measure,
+    joint,
+    joint_at,
+    risk_measures,
+    separable,
+    separable_at,
+)
+from tests.planning.small_worlds import make_search, make_world
+
+pytestmark = pytest.mark.kernels
+
+VALUES = np.array([0.3, -1.2, 4.0, 0.3])
+
+
+@numba.njit
+def call_separable(address, values, coef):
+    return separable_at(address)(values, coef)
+
+
+@numba.njit
+def call_joint(address, q, eligible, coef, scores):
+    joint_at(address)(q, eligible, coef, scores)
+
+
+@numba.njit
+def call_bonus(address, parent, child, std, members):
+    return bonus_at(address)(parent, child, std, members)
+
+
+def score(name, values, coef):
+    """Calls a measure the way kernels do: through its address."""
+    return call_separable(find_risk_measure(name).address, np.asarray(values, float), float(coef))
+
+
+def count_votes(name, q, eligible=None):
+    q = np.asarray(q, float)
+    eligible = np.ones(len(q), bool) if eligible is None else np.asarray(eligible)
+    scores = np.full(len(q), 99.0)
+    call_joint(find_risk_measure(name).address, q, eligible, 0.0, scores)
+    return scores.tolist()
+
+
+@pytest.mark.parametrize("coef", [0.0, 2.0, -0.5])
+def test_formulas(coef):
+    assert score("mean_std", VALUES, coef) == pytest.approx(VALUES.mean() + coef * VALUES.std(ddof=0))
+    assert score("mean_variance", VALUES, coef) == pytest.approx(VALUES.mean() + coef * VALUES.var(ddof=0))
+    assert score("second_moment", VALUES, coef) == pytest.approx((VALUES + coef * VALUES**2).mean())
+    certain = VALUES.mean() if coef == 0 else math.log(np.exp(coef * VALUES).mean()) / coef
+    assert score("exponential", VALUES, coef) == pytest.approx(certain)
+
+
+def test_the_exponential_neither_overflows_nor_underflows():
+    """For large risk_coef * x it is the best (or worst) case, log(E) / risk_coef off."""
+    values = [100.0, 0.0, -100.0]
+    assert score("exponential", values, 100.0) == pytest.approx(100.0 - math.log(3) / 100.0)
+    assert score("exponential", values, -100.0) == pytest.approx(-100.0 + math.log(3) / 100.0)
+    assert score("exponential", [-1e4, -1e4], 1.0) == pytest.approx(-1e4)
+    assert score("exponential", [1.0, 2.0], 1e-9) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("coef", [0.0, 7.0, -7.0])
+def test_one_member_has_no_spread(coef):
+    assert score("mean_std", [0.7], coef) == 0.7
+    assert score("mean_variance", [0.7], coef) == 0.7
+    assert score("exponential", [0.7], coef) == pytest.approx(0.7)
+    assert score("second_moment", [0.7], coef) == pytest.approx(0.7 + coef * 0.49)
+
+
+def test_a_member_votes_for_all_its_ties():
+    q = [[1.0, 5.0], [1.0, 2.0], [0.0, 5.0 - 1e-6]]  # [A, E]; the last is within 1e-5 * 5 of member 1's best
+    assert count_votes("vote", q) == [2.0, 1.0, 1.0]
+    assert count_votes("vote_once", q) == [1.5, 0.5, 0.0]
+
+
+def test_only_eligible_actions_get_votes():
+    q = [[9.0], [1.0], [1.0]]
+    assert count_votes("vote", q, [False, True, True])[1:] == [1.0, 1.0]
+    assert count_votes("vote_once", q, [False, True, True])[1:] == [0.5, 0.5]
+
+
+def test_bonuses():
+    def bonus(name, parent, child, std, members):
+        return call_bonus(find_bonus(name).address, parent, child, std, members)
+
+    assert bonus("none", 7, 3, 0.5, 4) == 0.0
+    assert bonus("ucb1", 7, 3, 0.5, 4) == pytest.approx(math.sqrt(2 * math.log(7) / 12))
+    assert bonus("ucb_v", 7, 3, 0.5, 4) == pytest.approx(
+        0.5 * math.sqrt((math.log(2) + 4 * math.log(7)) / 12)
+    )
+    assert bonus("moss", 7, 3, 0.5, 4) == 0.0  # 7 < 4 * 3
+    assert bonus("moss", 70, 3, 0.5, 4) == pytest.approx(math.sqrt(math.log(70 / 12) / 6))
+
+
+def choose(**options):
+    """The move between a safe child (members 1, 1) and a risky one (members 2, -1)."""
+    world = make_world({0: [1, 2], 1: [1, 1], 2: [2, 2]})
+    search = make_search(world, [[0, 0], [1, 1], [2, -1]], passes=1, **options)
+    search.step()
+    return int(search.actions[0])
+
+
+def test_a_separable_measure_of_your_own():
+    @separable
+    def best_case(values, risk_coef):
+        return values.max() + 0.0 * risk_coef
+
+    assert "best_case" in risk_measures()
+    assert choose(risk="mean_std") == 0
+    assert choose(risk="best_case") == 1
+    assert choose(risk="mean_std", final_risk="best_case") == 1
+
+
+def test_a_joint_measure_of_your_own():
+    @joint
+    def least_regret(q, eligible, risk_coef, scores):
+        scores[:] = 0.0
+        for i in range(q.shape[1]):
+            peak = -np.inf
+            for a in range(q.shape[0]):
+                if eligible[a]:
+                    peak = max(peak, q[a, i])
+            for a in range(q.shape[0]):
+                scores[a] = min(scores[a], q[a, i] - peak)
+
+    assert choose(risk="least_regret") == 0  # regrets 1 and 2
+
+
+def test_an_unknown_name_gets_a_suggestion():
+    with pytest.raises(BathysphereError, match=r"no risk measure 'mean_sdt'; choose one of .* 'mean_std'"):
+        SearchConfig(risk="mean_sdt")
+    with pytest.raises(BathysphereError, match=r"no visit-count bonus 'ucb2'.*'ucb"):
+        SearchConfig(bonus="ucb2")
+    with pytest.raises(BathysphereError, match=r"no risk measure"):
+        SearchConfig(final_risk="nothing like it")

@@ -1,0 +1,79 @@
+"""Runs in processes of their own, to be killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from bathysphere.runs.checkpoint import CheckpointStore
+from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.metrics import TIME_COLUMNS, read_rows
+from bathysphere.runs.serialise import config_hash
+
+STEPS = 6_000
+# N = 8 is won early, so solved and unsolved games, updates and half-played episodes are all there.
+FLAGS = ["--domain.size", "8", "--batch", "5", "--steps", str(STEPS), "--log-every", "100", "--no-pictures"]
+SAVE_OFTEN = ["--checkpoint.seconds", "0.02"]
+
+
+def bathysphere(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "bathysphere", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> dict:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return json.loads(out)
+
+
+def wait_for_checkpoint(run: Path, process: subprocess.Popen[str], after: int = -1) -> int:
+    """Waits until the run has a checkpoint later than step `after`; returns its step."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        steps = [int(path.name[5:]) for path in (run / "checkpoints").glob("step-*")]
+        if steps and max(steps) > after:
+            return max(steps)
+        time.sleep(0.005)
+    raise AssertionError(f"no checkpoint: {process.communicate()}")
+
+
+def stop(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> None:
+    os.kill(process.pid, number)
+
+
+def contents(run: Path) -> tuple[dict[str, np.ndarray], list[dict]]:
+    """Returns the newest checkpoint's arrays, and the metrics without their times."""
+    directory = RunDirectory.open(run)
+    config = directory.load_config()
+    checkpoint = CheckpointStore(directory.checkpoints, config_hash(config)).load()
+    rows = [
+        {name: value for name, value in row.items() if name not in TIME_COLUMNS}
+        for row in read_rows(directory.metrics_file)
+    ]
+    return checkpoint.arrays, rows
+
+
+def assert_same(one: Path, other: Path) -> None:
+    """Asserts that two runs ended in the same place, bit for bit, along the same metrics."""
+    (arrays, rows), (other_arrays, other_rows) = contents(one), contents(other)
+    assert arrays.keys() == other_arrays.keys()
+    for name, array in arrays.items():
+        assert array.dtype == other_arrays[name].dtype, name
+        assert array.tobytes() == other_arrays[name].tobytes(), name
+    assert rows == other_rows
+    assert len(rows) > 20
+    assert board_steps(one) == board_steps(other) == [row["env_steps"] for row in rows]
+
+
+def board_steps(run: Path) -> list[int]:
+    """Returns the moments of the win rate that TensorBoard shows."""
+    board = EventAccumulator(str(run / "tensorboard"))
+    board.Reload()
+    return [event.step for event in board.Scalars("play/win_rate_100")]

@@ -1,0 +1,42 @@
+"""Learning itself: fixed seeds, and margins that only broken learning exceeds."""
+
+import pytest
+
+import bathysphere
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_deep_sea_10_is_solved_within_200_games(seed, tmp_path):
+    # Luck alone wins one of 512 games; a random player would need thousands to win more than half of 50.
+    result = bathysphere.train(
+        "deep-sea",
+        run_dir=tmp_path / "run",
+        pictures=False,
+        seed=seed,
+        domain={"size": 10},
+        stop={"on_solved": True, "episodes": 200},
+    )
+    assert result["stopped_by"] == "solved"
+
+
+def test_without_curiosity_deep_sea_10_is_not_won(tmp_path):
+    result = bathysphere.train(
+        "deep-sea",
+        run_dir=tmp_path / "run",
+        pictures=False,
+        domain={"size": 10},
+        search={"risk_coef": 0.0},
+        stop={"episodes": 200},
+    )
+    assert result["wins"] == 0
+
+
+def test_the_ensemble_agrees_on_what_it_has_learnt(tmp_path):
+    bathysphere.train(
+        "deep-sea", run_dir=tmp_path / "run", pictures=False, domain={"size": 8}, steps=4000, log_every=50
+    )
+    from bathysphere.runs.metrics import read_rows
+
+    rows = [row for row in read_rows(tmp_path / "run" / "metrics.jsonl") if row["ensemble_std"] is not None]
+    assert rows[-1]["ensemble_std"] < rows[0]["ensemble_std"] / 3
+    assert rows[-1]["win_rate_100"] > 0.8

@@ -1,0 +1,67 @@
+import json
+
+import pytest
+
+from bathysphere.domains import SokobanConfig, ToyMontezumaConfig
+from bathysphere.errors import BathysphereError
+from bathysphere.runs.config import RunConfig, StopConfig
+from bathysphere.runs.presets import PRESETS, find_preset
+from bathysphere.runs.serialise import config_hash, differences, from_dict, override, to_dict
+
+CONFIGS = [
+    *(find_preset(name) for name in PRESETS),
+    RunConfig(domain=SokobanConfig(num_boards=3), stop=StopConfig(seconds=1.5, win_rate=0.1)),
+    RunConfig(domain=ToyMontezumaConfig(map="hallway"), seed=2**63 - 1),
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: f"{config.preset} {config.domain}"[:60])
+def test_configs_survive_json_exactly(config):
+    assert from_dict(json.loads(json.dumps(to_dict(config)))) == config
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"sede": 3}, "There is no field 'sede'. Did you mean 'seed'?"),
+        ({"domain": {"sise": 3}}, "There is no field 'domain.sise'. Did you mean 'domain.size'?"),
+        ({"learning": {"mask": {"qqq": 1}}}, "There is no field 'learning.mask.qqq'. Known are: kind, per,"),
+        ({"seed": "3"}, "seed should be a whole number; got '3'."),
+        ({"seed": True}, "seed should be a whole number; got True."),
+        ({"search": {"risk_coef": "high"}}, "search.risk_coef should be a number; got 'high'."),
+        ({"learning": {"target": "luck"}}, "learning.target should be one of bootstrap,"),
+        ({"values": {"hidden": 5}}, "values.hidden should be a list; got 5."),
+        ({"values": {"hidden": [5, "x"]}}, "values.hidden[1] should be a whole number; got 'x'."),
+        ({"stop": 3}, "stop should be an object with fields; got 3."),
+        (
+            {"domain": {"name": "moon"}},
+            "domain.name should be a world (deep-sea, toy-montezuma, sokoban); got",
+        ),
+        ({"domain": 7}, "domain should be a world"),
+        ({"steps": 0}, "steps is 0; expected at least 1."),
+    ],
+)
+def test_mistakes_are_named(changes, sentence):
+    with pytest.raises(BathysphereError) as error:
+        override(find_preset("deep-sea"), changes)
+    assert sentence in str(error.value)
+
+
+def test_overrides_reach_nested_fields_and_leave_the_rest():
+    base = find_preset("deep-sea")
+    changed = override(
+        base, {"domain": {"size": 7}, "search": {"risk_coef": 3}, "stop": StopConfig(episodes=9)}
+    )
+    assert (changed.domain.size, changed.search.risk_coef, changed.stop.episodes) == (7, 3.0, 9)
+    assert isinstance(changed.search.risk_coef, float)
+    assert differences(base, changed) == ["domain.size", "search.risk_coef"]
+    assert override(base, {"domain": ToyMontezumaConfig(map="hallway")}).domain.map == "hallway"
+
+
+def test_only_what_decides_the_run_is_in_its_fingerprint():
+    base = find_preset("deep-sea")
+    free = {"steps": 5, "stop": {"episodes": 1}, "checkpoint": {"keep": 9}, "preset": "mine", "log_every": 7}
+    assert config_hash(override(base, free)) == config_hash(base)
+    assert differences(base, override(base, free)) == []
+    assert config_hash(override(base, {"seed": 1})) != config_hash(base)
+    assert config_hash(override(base, {"domain": {"mask_seed": 1}})) != config_hash(base)
