@@ -17,10 +17,10 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 demo: install
-	$(BIN)/python examples/demo.py demo
 	$(BIN)/bathysphere draw toy-montezuma --by breadth-first --out demo/toy-montezuma
 	$(BIN)/bathysphere draw deep-sea --size 20 --by breadth-first --out demo/deep-sea
 	$(BIN)/bathysphere draw sokoban --num-boxes 2 --seed 1 --by breadth-first --fps 6 --out demo/sokoban
+	$(BIN)/python examples/demo.py demo
 
 # The kernels run three ways: compiled, as plain Python, and compiled with bounds checks.
 test: test-compiled test-nojit test-bounds

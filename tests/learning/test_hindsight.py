@@ -18,14 +18,14 @@ class Halver:
         return states[:length] + 100, rewards
 
 
-GAME = episode([0, 0, 0, 0, 0, 0], False, [1, 2, 3, 4, 5, 6])
+GAME = episode([0, 0, 0, 0, 0, 0], False, [[1], [2], [3], [4], [5], [6]])
 
 
 def test_relabelled_game_is_cut_rewarded_and_still_unsolved():
     game = with_hindsight(GAME, Halver(), 1.0, np.random.default_rng(0))
     assert game.states[:, 0].tolist() == [100, 101, 102]
-    assert targets(game, "factual_rewards", 0.5).tolist() == [2.5, 5, 10]
-    assert len(game.actions) == len(game.search_values) == game.length == 3
+    assert targets(game, "factual_rewards", 0.5).tolist() == [[2.5], [5], [10]]
+    assert len(game.actions) == len(game.search_values) == len(game) == 3
     assert not game.solved
     assert GAME.states[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
 

@@ -13,25 +13,25 @@ from tests.oracles.learning import ListReplay
 STATE_SIZE, MAX_LENGTH = 3, 5
 
 
-def game(length, num_members, rng):
+def game(length, num_members, num_targets, rng):
     states = rng.integers(256, size=(length, STATE_SIZE)).astype(np.uint8)
-    return states, rng.normal(size=length), rng.random((length, num_members)) < 0.5
+    return states, rng.normal(size=(length, num_targets)), rng.random((length, num_members)) < 0.5
 
 
 def entries(states, targets, mask):
     rows = zip(states, targets.astype(np.float32), mask, strict=True)
-    return [(bytes(s), float(t), m.tolist()) for s, t, m in rows]
+    return [(bytes(s), t.tolist(), m.tolist()) for s, t, m in rows]
 
 
 def assert_same(sample, draws, oracle):
-    num_batches, batch_size = sample.targets.shape
+    num_batches, batch_size = sample.targets.shape[:2]
     assert sample.num_solved == oracle.num_solved_of(batch_size)
     for u in range(num_batches):
         for b in range(batch_size):
             expected = oracle.entry(b < sample.num_solved, draws[u, b].tolist())
             arrived = (
                 bytes(sample.states[u, b]),
-                float(sample.targets[u, b]),
+                sample.targets[u, b].tolist(),
                 sample.mask[u, b].tolist(),
             )
             assert arrived == expected
@@ -42,18 +42,22 @@ def assert_same(sample, draws, oracle):
 @given(
     capacity=st.integers(1, 4),
     num_members=st.sampled_from([1, 3, 8, 20]),
+    has_own_targets=st.booleans(),
     share=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     sampling=st.sampled_from(["game", "length"]),
     steps=st.lists(st.tuples(st.booleans(), st.integers(1, MAX_LENGTH)), min_size=1, max_size=12),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_replay_follows_the_list_of_lists(capacity, num_members, share, sampling, steps, seed):
+def test_replay_follows_the_list_of_lists(
+    capacity, num_members, has_own_targets, share, sampling, steps, seed
+):
     rng = np.random.default_rng(seed)
     settings_ = ReplayConfig(capacity, share, sampling)
-    replay = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH)
+    num_targets = num_members if has_own_targets else 1
+    replay = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH, num_targets)
     oracle = ListReplay(capacity, share, sampling == "length")
     for solved, length in steps:
-        states, targets, mask = game(length, num_members, rng)
+        states, targets, mask = game(length, num_members, num_targets, rng)
         replay.add(states, targets, mask, solved)
         oracle.add(entries(states, targets, mask), solved)
         assert replay.num_solved_games == len(oracle.games[True])
@@ -63,13 +67,13 @@ def test_replay_follows_the_list_of_lists(capacity, num_members, share, sampling
         sample = replay.sample(2, 6, np.random.default_rng(sample_seed))
         assert_same(sample, np.random.default_rng(sample_seed).random((2, 6, 2)), oracle)
     # A copy made from the saved state gives the same samples, now and after more games.
-    copy = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH)
+    copy = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH, num_targets)
     copy.load_state_dict(replay.state_dict())
     for solved in (True, False):
         left, right = (r.sample(2, 6, np.random.default_rng(seed)) for r in (replay, copy))
         for a, b in zip(left, right, strict=True):
             np.testing.assert_array_equal(a, b)
-        states, targets, mask = game(MAX_LENGTH, num_members, rng)
+        states, targets, mask = game(MAX_LENGTH, num_members, num_targets, rng)
         replay.add(states, targets, mask, solved)
         copy.add(states, targets, mask, solved)
 
@@ -78,7 +82,8 @@ def labelled(lengths, sampling):
     replay = Replay(ReplayConfig(100, 0.5, sampling), 1, 1, 100)
     for label, length in enumerate(lengths):
         mask = np.ones((length, 1), np.bool_)
-        replay.add(np.full((length, 1), label, np.uint8), np.arange(length, dtype=np.float64), mask, False)
+        targets = np.arange(length, dtype=np.float64)[:, None]
+        replay.add(np.full((length, 1), label, np.uint8), targets, mask, False)
     sample = replay.sample(500, 32, np.random.default_rng(0))
     return sample.states.ravel(), sample.targets.ravel()
 
@@ -98,7 +103,7 @@ def test_by_length_every_state_weighs_as_much():
 def test_solved_come_first_in_their_share():
     replay = Replay(ReplayConfig(10, 0.3), 1, 1, 4)
     for label, solved in ((1, True), (2, False)):
-        replay.add(np.full((4, 1), label, np.uint8), np.zeros(4), np.ones((4, 1), np.bool_), solved)
+        replay.add(np.full((4, 1), label, np.uint8), np.zeros((4, 1)), np.ones((4, 1), np.bool_), solved)
     sample = replay.sample(1, 5, np.random.default_rng(0))
     assert sample.num_solved == 1
     assert sample.states[0, :, 0].tolist() == [1, 2, 2, 2, 2]
@@ -112,7 +117,7 @@ def test_a_sample_trains_an_ensemble():
     replay = Replay(ReplayConfig(), 1, 4, 6)
     rng = np.random.default_rng(0)
     cells = np.arange(6, dtype=np.uint8)[:, None]
-    replay.add(cells, np.linspace(0, 1, 6), np.ones((6, 4), np.bool_), True)
+    replay.add(cells, np.linspace(0, 1, 6)[:, None], np.ones((6, 4), np.bool_), True)
     ensemble = Ensemble(
         ValuesConfig(num_members=4, bias=False), OptimiserConfig("delta", 0.3), Categories((1,), 6), 0
     )
@@ -120,10 +125,26 @@ def test_a_sample_trains_an_ensemble():
     np.testing.assert_allclose(ensemble.evaluate(cells).mean(1), np.linspace(0, 1, 6), atol=1e-5)
 
 
+def test_a_sample_gives_each_member_its_own_target():
+    class Cells:
+        def observe(self, states):
+            return states.astype(np.int32)
+
+    replay = Replay(ReplayConfig(), 1, 4, 6, num_targets=4)
+    cells = np.arange(6, dtype=np.uint8)[:, None]
+    own = np.random.default_rng(1).normal(size=(6, 4))
+    replay.add(cells, own, np.ones((6, 4), np.bool_), True)
+    ensemble = Ensemble(
+        ValuesConfig(num_members=4, bias=False), OptimiserConfig("delta", 0.3), Categories((1,), 6), 0
+    )
+    ensemble.update_many(replay.sample(50, 32, np.random.default_rng(0)).observed(Cells()))
+    np.testing.assert_allclose(ensemble.evaluate(cells), own, atol=1e-5)
+
+
 def test_split_shares_every_batch_among_the_members():
     replay = Replay(ReplayConfig(10, 0.5), 1, 3, 4)
     for solved in (True, False):
-        replay.add(np.zeros((4, 1), np.uint8), np.zeros(4), np.ones((4, 3), np.bool_), solved)
+        replay.add(np.zeros((4, 1), np.uint8), np.zeros((4, 1)), np.ones((4, 3), np.bool_), solved)
     sample = replay.sample(2, 12, np.random.default_rng(0))
     mask = sample.split().mask
     assert sample.mask.all()
@@ -141,16 +162,18 @@ class TestRefusals:
         replay = Replay(ReplayConfig(), 1, 1, 4)
         with pytest.raises(BathysphereError, match="1 to 4 states"):
             replay.add(
-                np.zeros((length, 1), np.uint8), np.zeros(length), np.ones((length, 1), np.bool_), True
+                np.zeros((length, 1), np.uint8), np.zeros((length, 1)), np.ones((length, 1), np.bool_), True
             )
 
     def test_foreign_state(self):
         saved = Replay(ReplayConfig(), 1, 1, 4)
-        saved.add(np.zeros((4, 1), np.uint8), np.zeros(4), np.ones((4, 1), np.bool_), True)
+        saved.add(np.zeros((4, 1), np.uint8), np.zeros((4, 1)), np.ones((4, 1), np.bool_), True)
         with pytest.raises(BathysphereError, match="does not fit"):
             Replay(ReplayConfig(), 2, 1, 4).load_state_dict(saved.state_dict())
         with pytest.raises(BathysphereError, match="does not fit"):
             Replay(ReplayConfig(), 1, 1, 3).load_state_dict(saved.state_dict())
+        with pytest.raises(BathysphereError, match="does not fit"):
+            Replay(ReplayConfig(), 1, 2, 4, num_targets=2).load_state_dict(saved.state_dict())
         with pytest.raises(BathysphereError, match="lacks states"):
             saved.load_state_dict({})
 

@@ -1,16 +1,21 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 
-from bathysphere.learning import Episode, targets
+from bathysphere.learning import Episode, TargetKind, targets
+from bathysphere.learning.targets import num_targets
 
 
 def episode(rewards, solved=False, search_values=None):
     length = len(rewards)
+    if search_values is None:
+        search_values = np.zeros((length, 2))
     return Episode(
         states=np.arange(length, dtype=np.uint8)[:, None],
-        actions=np.zeros(length, np.int64),
+        actions=np.zeros(length, np.int32),
         rewards=np.array(rewards, np.float64),
-        search_values=np.array(search_values if search_values is not None else [0.0] * length),
+        search_values=np.array(search_values, np.float64),
         solved=solved,
         truncated=not solved,
         index=0,
@@ -18,30 +23,48 @@ def episode(rewards, solved=False, search_values=None):
     )
 
 
-def test_bootstrap_is_the_search_value():
-    game = episode([0, 0, 1], True, [0.25, -1.0, 7.0])
-    result = targets(game, "bootstrap", 0.99)
-    assert result.tolist() == [0.25, -1.0, 7.0]
-    assert not np.shares_memory(result, game.search_values)
+def column(game, kind, discount):
+    """Targets common to all members, as a list."""
+    result = targets(game, kind, discount)
+    assert result.shape == (len(game), 1)
+    return result[:, 0].tolist()
+
+
+SEARCH_VALUES = [[0.25, 0.75], [-1.0, 1.0], [7.0, 8.0]]
+
+
+def test_bootstrap_is_the_mean_search_value():
+    assert column(episode([0, 0, 1], True, SEARCH_VALUES), "bootstrap", 0.99) == [0.5, 0.0, 7.5]
+
+
+def test_bootstrap_members_is_the_search_value_of_each():
+    game = episode([0, 0, 1], True, SEARCH_VALUES)
+    assert targets(game, "bootstrap_members", 0.99).tolist() == SEARCH_VALUES
+    assert game.search_std == pytest.approx((0.25 + 1 + 0.5) / 3)
+
+
+@pytest.mark.parametrize("kind", get_args(TargetKind))
+def test_num_targets_says_how_wide_targets_are(kind):
+    assert targets(episode([0, 0, 1], True, SEARCH_VALUES), kind, 0.9).shape == (3, num_targets(kind, 2))
 
 
 def test_factual_is_the_outcome_whatever_the_discount():
-    assert targets(episode([0, 0, 10], solved=True), "factual", 0.5).tolist() == [1, 1, 1]
-    assert targets(episode([-1, -1, -1]), "factual", 0.5).tolist() == [0, 0, 0]
+    assert column(episode([0, 0, 10], solved=True), "factual", 0.5) == [1, 1, 1]
+    assert column(episode([-1, -1, -1]), "factual", 0.5) == [0, 0, 0]
 
 
 def test_factual_discount_gives_the_last_state_the_full_reward():
-    assert targets(episode([0, 0, 10], solved=True), "factual_discount", 0.5).tolist() == [0.25, 0.5, 1]
-    assert targets(episode([-1, -1, 5]), "factual_discount", 0.5).tolist() == [0, 0, 0]
+    assert column(episode([0, 0, 10], solved=True), "factual_discount", 0.5) == [0.25, 0.5, 1]
+    assert column(episode([-1, -1, 5]), "factual_discount", 0.5) == [0, 0, 0]
 
 
 def test_factual_rewards_sums_what_followed():
-    assert targets(episode([1, -2, 10], solved=True), "factual_rewards", 0.5).tolist() == [2.5, 3, 10]
+    assert column(episode([1, -2, 10], solved=True), "factual_rewards", 0.5) == [2.5, 3, 10]
     # An unsolved game keeps its rewards.
-    assert targets(episode([1, -2, 4]), "factual_rewards", 0.5).tolist() == [1.0, 0, 4]
+    assert column(episode([1, -2, 4]), "factual_rewards", 0.5) == [1.0, 0, 4]
 
 
-@pytest.mark.parametrize("kind", ["bootstrap", "factual", "factual_discount", "factual_rewards"])
+@pytest.mark.parametrize("kind", get_args(TargetKind))
 def test_one_move_and_no_move(kind):
-    assert targets(episode([1.0], True, [1.0]), kind, 0.9).tolist() == [1.0]
-    assert targets(episode([]), kind, 0.9).shape == (0,)
+    assert targets(episode([1.0], True, [[1.0]]), kind, 0.9).tolist() == [[1.0]]
+    assert targets(episode([], search_values=np.zeros((0, 1))), kind, 0.9).shape == (0, 1)

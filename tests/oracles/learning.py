@@ -29,8 +29,16 @@ def scales(mask: Sequence[Sequence[bool]], normalise: str) -> list[float]:
     return [1 / count if count else 0.0 for count in counts]
 
 
+def own(target: Sequence[float], member: int) -> float:
+    """What one member should have said: its own target if there is one for each, else the common one."""
+    return target[0] if len(target) == 1 else target[member]
+
+
 class DenseTable:
-    """A table ensemble whose whole gradient is written out at every update."""
+    """A table ensemble whose whole gradient is written out at every update.
+
+    A row's target is a list of one number, common to all members, or of one for each.
+    """
 
     def __init__(self, table: Sequence[Sequence[float]]) -> None:
         self.weights = [list(map(float, row)) for row in table]
@@ -45,7 +53,7 @@ class DenseTable:
         for row, target, keep in zip(rows, targets, mask, strict=True):
             for e, is_kept in enumerate(keep):
                 if is_kept:
-                    error = self.weights[row][e] - target
+                    error = self.weights[row][e] - own(target, e)
                     loss += scale[e] * error**2
                     gradient[row][e] += 2 * scale[e] * error
         self.losses.append(loss)
@@ -69,11 +77,11 @@ class DenseTable:
         for row, target, keep in zip(rows, targets, mask, strict=True):
             for e, is_kept in enumerate(keep):
                 if is_kept:
-                    self.weights[row][e] += rate * (target - self.weights[row][e])
+                    self.weights[row][e] += rate * (own(target, e) - self.weights[row][e])
 
 
 class ListReplay:
-    """Replay as two lists of games, oldest first; a game is a list of (state bytes, target, mask) entries."""
+    """Replay as two lists of games, oldest first; a game is a list of (state bytes, targets, mask) entries."""
 
     def __init__(self, capacity: int, solved_share: float, by_length: bool) -> None:
         self.capacity, self.solved_share, self.by_length = capacity, solved_share, by_length

@@ -1,7 +1,7 @@
 """The planner as the paper writes it, for one episode: dicts, lists and floats, no arrays.
 
-Function names follow the paper's algorithms. Where its pseudo-code and the authors' program differ, this follows the
-program (docs/planner.md lists the differences).
+Function names follow the paper's algorithms. Where its pseudo-code and the authors' program differ, this
+follows the program (docs/planner.md lists the differences).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ SEPARABLE = {
 
 def votes(q, eligible, all_ties):
     """q: action -> member values. Returns action -> votes."""
-    count = {a: 0.0 for a in eligible}
+    count = dict.fromkeys(eligible, 0.0)
     for i in range(len(next(iter(q.values())))):
         peak = max(q[a][i] for a in eligible)
         if all_ties:
@@ -238,7 +238,9 @@ class OracleEpisode:
             extra = 0.0
             if self.config.bonus != "none" and bonus_coef != 0.0:
                 std = math.sqrt(variance_sum(values[a]) / len(self.members))
-                extra += bonus_coef * bonus(self.config.bonus, state.count, child.count, std, len(self.members))
+                extra += bonus_coef * bonus(
+                    self.config.bonus, state.count, child.count, std, len(self.members)
+                )
             extra -= self.config.episode_penalty * child.root_visits
             extra -= self.config.path_penalty * child.path_visits
             extras[a] = extra
@@ -260,7 +262,9 @@ class OracleEpisode:
     def choose_move(self):
         config, root = self.config, self.root
         eligible = [
-            a for a, child in enumerate(root.children) if not (config.avoid_loops and child.state is root.state)
+            a
+            for a, child in enumerate(root.children)
+            if not (config.avoid_loops and child.state is root.state)
         ] or list(range(len(root.children)))
         risk = config.final_risk or config.risk
         coef = config.risk_coef if config.final_risk_coef is None else config.final_risk_coef

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ class RandomGraph:
     max_steps: int = 12
     name: str = "random-graph"
     state_size: int = 11
-    observation: Features = Features(1)
+    observation: Features = field(default_factory=lambda: Features(1))
 
     @property
     def action_names(self) -> tuple[str, ...]:
@@ -69,7 +69,9 @@ class RandomGraph:
     def successors(self, states: NDArray[np.uint8]) -> Successors:
         number = self.number(states)
         target = self.target[number]
-        return Successors(self.encode(target), self.reward[number], self.is_end[target], self.is_solved[target])
+        return Successors(
+            self.encode(target), self.reward[number], self.is_end[target], self.is_solved[target]
+        )
 
     def observe(self, states: NDArray[np.uint8]) -> NDArray[np.float32]:
         return self.number(states).astype(np.float32)[:, None]
@@ -93,7 +95,7 @@ class TableValues:
 
 
 class HashedValues:
-    """A value function for any domain: pseudo-random but fixed numbers per observation, independent of its batch."""
+    """A value function for any domain: pseudo-random numbers fixed by the observation, whatever its batch."""
 
     def __init__(self, num_members: int, seed: int = 0) -> None:
         self.num_members = num_members

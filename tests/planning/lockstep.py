@@ -138,7 +138,7 @@ def play_in_lockstep(
                     assert_same(search, b, oracle)
             if model is None:  # an erring model may call one state an end here and not there
                 check_graph(search.arena, transpositions=config.transpositions)
-            episodes = search._move()
+            episodes = search.move()
         else:
             for oracle in running.values():
                 for _ in range(config.passes):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bathysphere.planning import Search, SearchConfig, kernels
+from bathysphere.planning import Search, SearchConfig
 from tests.oracles.random_graph import RandomGraph, TableValues
 
 
@@ -39,8 +39,7 @@ def make_search(world: RandomGraph, values, batch=1, seed=0, **options) -> Searc
 
 def plan(search: Search) -> None:
     """Makes all passes of one step, but not the move."""
-    kernels.begin_step(search.arena, search.active)
-    search._plan()
+    search.plan()
 
 
 def entry(search: Search, world: RandomGraph, state: int, slot: int = 0) -> int:

@@ -201,7 +201,7 @@ def test_growth_keeps_everything():
     search = Search(world, values, SearchConfig(passes=15), batch=2)
     search.step()
     arena, sizes = search.arena, search.sizes
-    small = unpack(pack(arena), sizes)
+    small = unpack(pack(arena), sizes, memory_limit=2**30)
     small.episodes["num_nodes"][:] = arena.nodes.shape[1]  # as if every node were taken
     grown = ensure_room(small, sizes, 1 << 40)
     assert grown.nodes.shape[1] == 2 * arena.nodes.shape[1]
@@ -221,7 +221,7 @@ def test_arena_bytes_is_what_the_arrays_take():
 def test_the_memory_limit_is_a_sentence():
     search = Search(*draw(3), SearchConfig(), batch=4)
     sizes = search.sizes
-    arena = allocate(sizes, states=2, nodes=2)
+    arena = allocate(sizes, states=2, nodes=2, memory_limit=2**30)
     arena.episodes["num_states"] = 2
     arena.episodes["stamp"] = 1
     grown = ensure_room(arena, sizes, 1 << 40)
@@ -243,7 +243,7 @@ def test_pack_and_unpack():
         search.step()
     packed = pack(search.arena)
     assert all(array.dtype.names is None for array in packed.values())  # plain arrays go into plain files
-    copy = unpack(packed, search.sizes)
+    copy = unpack(packed, search.sizes, memory_limit=2**30)
     check_graph(copy)
     again = pack(copy)
     assert packed.keys() == again.keys()
@@ -268,7 +268,7 @@ def test_the_table_is_never_cleared_and_never_wrong():
             for _ in range(config.passes):
                 oracle.one_pass()
             assert_same(search, 0, oracle)
-            finished = search._move()
+            finished = search.move()
             oracle.end_step()
         assert_same_episode(finished[0], oracle)
     assert search.arena.table is table

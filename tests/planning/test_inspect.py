@@ -40,7 +40,7 @@ def test_penalties_are_in_the_scores_and_not_in_the_estimates():
         report = root_report(search, 0)
         assert report.q.tolist() == [[0.0]]
         assert report.score.tolist() == [-0.25 * visits[0]]
-        search._move()
+        search.move()
 
 
 @pytest.mark.parametrize("options", [{}, {"risk": "vote", "final_ties": "random"}, {"bonus": "ucb1"}])
@@ -56,7 +56,7 @@ def test_the_move_is_the_one_reported_and_looking_changes_nothing(options, seed)
         plan(watched)
         report = root_report(watched, 0)
         search_graph(watched, 1)
-        watched._move()
+        watched.move()
         alone.step()
         assert report.chosen == watched.actions[0]
         assert watched.actions.tolist() == alone.actions.tolist()

@@ -128,7 +128,7 @@ def test_enough_passes_settle_a_choice_between_corridors(seed):
         world, np.full((len(world.target), 2), 12.0), discount=1.0, passes=2000, risk_coef=1.0
     )
     plan(search)
-    search._move()
+    search.move()
     assert search.actions[0] == np.argmax(returns)
 
 
@@ -146,5 +146,5 @@ def test_enough_passes_find_the_optimal_first_move(seed):
     optimistic = np.full((len(value), 1), max(3.0, value.max() + 1.0))
     search = make_search(world, optimistic, discount=0.9, passes=1000)
     plan(search)
-    search._move()
+    search.move()
     assert search.actions[0] == np.argmax(q[0])

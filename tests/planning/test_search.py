@@ -155,7 +155,7 @@ def test_ten_passes_give_the_first_root_ten_values_and_the_kept_subtree_ten_more
     plan(search)
     assert count(search, CHAIN, 0) == 10  # the network's, and nine passes after the one that expanded it
     assert count(search, CHAIN, 1) == 9
-    search._move()
+    search.move()
     plan(search)
     assert count(search, CHAIN, 1) == 9 + 10
     assert count(search, CHAIN, 0) == 10
@@ -302,11 +302,11 @@ def test_targets_are_read_when_the_episode_ends():
     search = make_search(world, [1, 0], passes=2, max_steps=3, discount=0.5, avoid_loops=False)
     plan(search)
     then = total(search, world, 0)[0] / count(search, world, 0)
-    search._move()
+    search.move()
     search.step()
     plan(search)
     now = total(search, world, 0)[0] / count(search, world, 0)
-    (episode,) = search._move()
+    (episode,) = search.move()
     assert world.number(episode.states).tolist() == [0, 1, 0]
     assert episode.search_values[0, 0] == episode.search_values[2, 0] == now != then
 

@@ -19,14 +19,14 @@ def test_deep_sea_10_is_solved_within_200_games(seed, tmp_path):
     assert result["stopped_by"] == "solved"
 
 
-def test_without_curiosity_deep_sea_10_is_not_won(tmp_path):
+def test_without_curiosity_deep_sea_20_is_not_won(tmp_path):
     result = bathysphere.train(
         "deep-sea",
         run_dir=tmp_path / "run",
         pictures=False,
-        domain={"size": 10},
+        domain={"size": 20},
         search={"risk_coef": 0.0},
-        stop={"episodes": 200},
+        stop={"episodes": 300},
     )
     assert result["wins"] == 0
 

@@ -23,10 +23,11 @@ def observations(spec, shape, rng):
     return rng.integers(spec.num_categories, size=(*shape, *spec.shape)).astype(np.int32)
 
 
-def batches(spec, num_members, num_updates, batch_size, rng):
+def batches(spec, num_members, num_updates, batch_size, rng, num_targets=1):
     shape = (num_updates, batch_size)
+    targets = rng.normal(size=(*shape, num_targets)).astype(np.float32)
     mask = rng.random((*shape, num_members)) < 0.5
-    return Batch(observations(spec, shape, rng), rng.normal(size=shape).astype(np.float32), mask)
+    return Batch(observations(spec, shape, rng), targets, mask)
 
 
 def one(batch, u):
@@ -78,9 +79,10 @@ def test_update_many_is_updates_in_order(config, spec, name):
     assert stats.gradient_norm == pytest.approx(np.mean([part.gradient_norm for part in parts]), rel=1e-5)
 
 
+@pytest.mark.parametrize("num_targets", [1, 4])
 @pytest.mark.parametrize("name", ["tf_rmsprop", "sgd"])
 @pytest.mark.parametrize("normalise", ["all", "active", "member"])
-def test_table_and_network_agree(name, normalise):
+def test_table_and_network_agree(name, normalise, num_targets):
     """The same linear ensemble, once as a table and once as a network (which a tiny l2 asks for)."""
     rng = np.random.default_rng(3)
     table, network = (
@@ -89,12 +91,52 @@ def test_table_and_network_agree(name, normalise):
     )
     cells = np.arange(30, dtype=np.int32)[:, None]
     np.testing.assert_allclose(table.evaluate(cells), network.evaluate(cells), rtol=1e-6)
-    batch = batches(CELL, 4, 30, 8, rng)
+    batch = batches(CELL, 4, 30, 8, rng, num_targets)
     left, right = table.update_many(batch), network.update_many(batch)
     np.testing.assert_allclose(table.evaluate(cells), network.evaluate(cells), rtol=1e-4, atol=1e-5)
     assert left.loss == pytest.approx(right.loss, rel=1e-4)
     assert left.gradient_norm == pytest.approx(right.gradient_norm, rel=1e-4)
     np.testing.assert_allclose(left.member_losses, right.member_losses, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("config", "spec", "name"), CASES)
+def test_a_common_target_is_the_same_target_for_each(config, spec, name):
+    rng = np.random.default_rng(11)
+    common, own = (Ensemble(config, OptimiserConfig(name, 0.01), spec, 5) for _ in range(2))
+    batch = batches(spec, config.num_members, 3, 8, rng)
+    left = common.update_many(batch)
+    right = own.update_many(batch._replace(targets=np.repeat(batch.targets, config.num_members, axis=2)))
+    assert left.loss == pytest.approx(right.loss, rel=1e-6)
+    for key, value in common.state_dict().items():
+        np.testing.assert_allclose(value, own.state_dict()[key], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_the_network_follows_own_targets_as_the_plain_loss_says(name):
+    """The update against one written out with autograd on the same weights, for a network with a bias."""
+    rng = np.random.default_rng(12)
+    settings = OptimiserConfig(name, 0.01)
+    ensemble = Ensemble(ValuesConfig("linear", 3), settings, Features(5), 0)
+    batch = batches(Features(5), 3, 1, 8, rng, num_targets=3)
+    state = ensemble.state_dict()
+    weights = {k: torch.from_numpy(v).requires_grad_() for k, v in state.items() if k.startswith("network.")}
+    weight, bias = (next(v for k, v in weights.items() if k.endswith(end)) for end in ("weight", "bias"))
+    x, targets, mask = (torch.from_numpy(part[0]) for part in batch)
+    loss = 0.0
+    for e in range(3):
+        for i in range(8):
+            if mask[i, e]:
+                error = (weight[e].ravel() * x[i]).sum() + bias[e].ravel()[0] - targets[i, e]
+                loss = loss + error**2 / 24
+    loss.backward()
+    stats = ensemble.update_many(batch)
+    assert stats.loss == pytest.approx(float(loss.detach()), rel=1e-5)
+    norm = sum(float(v.grad.square().sum()) for v in weights.values()) ** 0.5
+    assert stats.gradient_norm == pytest.approx(norm, rel=1e-5)
+    for key, value in ensemble.state_dict().items():
+        if key in weights and name == "sgd":
+            expected = (weights[key] - 0.01 * weights[key].grad).detach()
+            np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize(("config", "spec"), [(TABLE, CELL), (MLP, Features(6))])
@@ -122,7 +164,9 @@ def test_loss_normalisations_by_hand():
             weights = next(key for key in state if key == "table" or key.endswith("weight"))
             ensemble.load_state_dict(state | {weights: np.zeros_like(state[weights])})
             mask = np.array([[True, True], [True, False]])
-            stats = ensemble.update(Batch(np.array([[0], [1]], np.int32), np.array([1, 3], np.float32), mask))
+            stats = ensemble.update(
+                Batch(np.array([[0], [1]], np.int32), np.array([[1], [3]], np.float32), mask)
+            )
             assert stats.loss == pytest.approx(loss)
             np.testing.assert_allclose(stats.member_losses, [5, 1])
 
@@ -132,7 +176,7 @@ def test_l2_term_by_hand():
     state = {"network.layers.0.weight": np.array([[[3.0, 4.0]]], np.float32)}
     state["network.layers.0.bias"] = np.array([[[1.0]]], np.float32)
     ensemble.load_state_dict(state)
-    empty = Batch(np.zeros((1, 2), np.float32), np.zeros(1, np.float32), np.zeros((1, 1), np.bool_))
+    empty = Batch(np.zeros((1, 2), np.float32), np.zeros((1, 1), np.float32), np.zeros((1, 1), np.bool_))
     # Two tensors: 0.1 / 2 * (25 + 1) / 2.
     assert ensemble.update(empty).loss == pytest.approx(0.65)
 
@@ -143,7 +187,7 @@ def test_learns_its_targets(config, spec):
     ensemble = Ensemble(config, OptimiserConfig("sgd", 0.1, normalise="member"), spec, 0)
     x = observations(spec, (8,), rng)
     x[:, 0] = np.arange(8)[:, None] % 5 if spec is BOARD else np.arange(8)
-    targets = np.linspace(-1, 1, 8).astype(np.float32)
+    targets = np.linspace(-1, 1, 8, dtype=np.float32)[:, None]
     batch = Batch(x, targets, np.ones((8, 4), np.bool_))
     first = ensemble.update(batch).loss
     for _ in range(300):
@@ -153,7 +197,7 @@ def test_learns_its_targets(config, spec):
 
 def test_delta_rule_replaces_the_value_at_rate_one():
     ensemble = Ensemble(TABLE, OptimiserConfig("delta", 1.0), CELL, 0)
-    batch = Batch(np.array([[7], [7]], np.int32), np.array([3, 2], np.float32), np.ones((2, 4), np.bool_))
+    batch = Batch(np.array([[7], [7]], np.int32), np.array([[3], [2]], np.float32), np.ones((2, 4), np.bool_))
     ensemble.update(batch)
     np.testing.assert_array_equal(ensemble.evaluate(np.array([[7]], np.int32)), [[2, 2, 2, 2]])
 
@@ -260,7 +304,15 @@ class TestRefusals:
         ensemble = Ensemble(TABLE, OptimiserConfig(), CELL, 0)
         with pytest.raises(BathysphereError, match="the mask"):
             ensemble.update(
-                Batch(np.zeros((2, 1), np.int32), np.zeros(2, np.float32), np.ones((2, 3), np.bool_))
+                Batch(np.zeros((2, 1), np.int32), np.zeros((2, 1), np.float32), np.ones((2, 3), np.bool_))
+            )
+
+    @pytest.mark.parametrize("shape", [(2,), (2, 3), (3, 1)])
+    def test_wrong_targets(self, shape):
+        ensemble = Ensemble(TABLE, OptimiserConfig(), CELL, 0)
+        with pytest.raises(BathysphereError, match="targets have shape"):
+            ensemble.update(
+                Batch(np.zeros((2, 1), np.int32), np.zeros(shape, np.float32), np.ones((2, 4), np.bool_))
             )
 
     @pytest.mark.parametrize(("config", "spec"), [(TABLE, CELL), (MLP, CELL)])

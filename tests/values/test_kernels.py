@@ -10,8 +10,10 @@ NUM_SEEDS = 5 if config.DISABLE_JIT else 40
 
 
 def batches(rng, num_rows, num_members, num_updates, batch_size):
+    """Random batches; some have a target for each member, some a common one."""
     rows = rng.integers(num_rows, size=(num_updates, batch_size)).astype(np.int32)
-    targets = rng.normal(size=(num_updates, batch_size)).astype(np.float32)
+    num_targets = rng.choice([1, num_members])
+    targets = rng.normal(size=(num_updates, batch_size, num_targets)).astype(np.float32)
     mask = rng.random((num_updates, batch_size, num_members)) < rng.choice([0.1, 0.5, 1.0])
     return rows, targets, mask
 
@@ -96,6 +98,17 @@ def test_delta_steps_go_entry_by_entry(seed):
     np.testing.assert_allclose(table, oracle.weights, rtol=1e-12)
     np.testing.assert_array_equal(counts, mask.sum((0, 1)))
     assert totals[0] == pytest.approx(errors.sum() / 18)
+
+
+@pytest.mark.kernels
+def test_members_follow_their_own_targets_by_hand():
+    rows, mask = np.zeros((1, 1), np.int32), np.array([[[True, True, False]]])
+    targets = np.array([[[1.0, -2.0, 5.0]]], np.float32)
+    table, errors, counts, totals = np.zeros((1, 3)), np.zeros(3), np.zeros(3), np.zeros(2)
+    kernels.delta_steps(table, rows, targets, mask, 0.5, kernels.ACTIVE, errors, counts, totals)
+    assert table.tolist() == [[0.5, -1.0, 0.0]]
+    assert errors.tolist() == [1.0, 4.0, 0.0]
+    assert totals.tolist() == [2.5, 5**0.5]
 
 
 @pytest.mark.kernels

@@ -134,6 +134,7 @@ def oracle_speed(work: Work) -> float | None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     rng = np.random.default_rng(0)
+    _oracle_episode(module, work, rng).one_pass()  # loads compiled rules and networks
     steps, began = 0, time.perf_counter()
     while time.perf_counter() - began < ORACLE_SECONDS:
         episode = _oracle_episode(module, work, rng)
@@ -212,5 +213,5 @@ def _split(search: Search) -> tuple[float, float]:
                 before = search.seconds["sweep"]
                 search._sweep(back_up=not does_select, select=does_select)
                 spent[does_select] += search.seconds["sweep"] - before
-        search._move()
+        search.move()
     return spent[True], spent[False]

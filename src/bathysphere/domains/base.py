@@ -33,7 +33,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Categories:
-    """Observations are grids of categories: `observe` returns int32 or uint8 [n, *shape], each < num_categories.
+    """Observations are grids of categories: `observe` returns integers [n, *shape], each < num_categories.
 
     Networks read them as one-hot vectors, and need never materialise those.
     """
@@ -47,7 +47,7 @@ ObservationSpec = Features | Categories
 
 @runtime_checkable
 class Model(Protocol):
-    """Anything that predicts successors: the domain itself (perfect), a learned network, a user's simulator."""
+    """Anything that predicts successors: the domain itself, a learned network, a user's simulator."""
 
     def successors(self, states: States) -> Successors:
         """Predicts all actions' outcomes for `states`, uint8 [n, S]. Pure: same rows in, same rows out."""
@@ -58,8 +58,8 @@ class Model(Protocol):
 class Domain(Model, Protocol):
     """A deterministic, discrete world. Two states are equal iff their bytes are.
 
-    A move that is impossible in a state leaves the state unchanged; the planner's loop avoidance then never picks it.
-    Terminal states must map to themselves with reward 0.
+    A move that is impossible in a state leaves the state unchanged; the planner's loop avoidance then never
+    picks it. Terminal states must map to themselves with reward 0.
     """
 
     name: str

@@ -1,10 +1,10 @@
 """Learning: from finished games to targets, masks, replay and batches."""
 
-from bathysphere.planning import Episode
 from bathysphere.learning.hindsight import with_hindsight
 from bathysphere.learning.masks import MaskConfig, draw_mask, split_mask
 from bathysphere.learning.replay import Replay, ReplayConfig, Sample
 from bathysphere.learning.targets import TargetKind, targets
+from bathysphere.planning import Episode
 
 __all__ = [
     "Episode",

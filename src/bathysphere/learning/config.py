@@ -15,8 +15,8 @@ class LearningConfig:
     """The learner: what it learns from, and how often."""
 
     target: TargetKind = "bootstrap"
-    """Value a state should have had: the planner's at the end of the game, one for all members (bootstrap, the
-    paper's) or each member's own (bootstrap_members), or what really followed (factual...)."""
+    """Value a state should have had: the planner's at the end of the game, one for all members (bootstrap,
+    the paper's) or each member's own (bootstrap_members), or what really followed (factual...)."""
     hindsight: float = 0.0
     """Probability that an unsolved game is relabelled towards what it did reach (domains that offer it)."""
     batch_size: int = 32
@@ -34,6 +34,8 @@ class LearningConfig:
         if self.batch_size < 1:
             raise BathysphereError(f"learning.batch_size is {self.batch_size}; expected at least 1.")
         if self.steps_per_update <= 0:
-            raise BathysphereError(f"learning.steps_per_update is {self.steps_per_update}; expected more than 0.")
+            raise BathysphereError(
+                f"learning.steps_per_update is {self.steps_per_update}; expected more than 0."
+            )
         if not 0 <= self.hindsight <= 1:
             raise BathysphereError(f"learning.hindsight is {self.hindsight}; expected a probability.")

@@ -42,7 +42,8 @@ def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.f
     if kind == "bootstrap_members":
         return episode.search_values
     if kind == "bootstrap":
-        return episode.search_values.mean(axis=1, keepdims=True)
+        common: NDArray[np.float64] = episode.search_values.mean(axis=1, keepdims=True)
+        return common
     if kind == "factual_rewards":
         return discounted_returns(episode.rewards, discount)[:, None]
     outcome = np.zeros(len(episode))

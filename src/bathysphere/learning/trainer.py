@@ -89,7 +89,7 @@ class Trainer:
         learning, progress = self.learning, self.progress
         if progress.episodes <= learning.min_games:
             return
-        # As many updates as keep updates * steps_per_update below the steps received, and one that reaches them.
+        # As many updates as keep updates * steps_per_update below the steps received, and one to reach them.
         due = int(np.ceil(progress.learnt_steps / learning.steps_per_update)) - progress.updates
         while due > 0:
             num = min(due, MAX_UPDATES_AT_ONCE)
@@ -102,8 +102,16 @@ class Trainer:
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything a resumed trainer needs to go on bit for bit."""
-        parts = {"values": self.values, "replay": self.replay, "crew": self.crew, "progress": self.progress}
-        state = {f"{part}.{k}": v for part, owner in parts.items() for k, v in owner.state_dict().items()}
+        state = {
+            f"{part}.{name}": array
+            for part, arrays in (
+                ("values", self.values.state_dict()),
+                ("replay", self.replay.state_dict()),
+                ("crew", self.crew.state_dict()),
+                ("progress", self.progress.state_dict()),
+            )
+            for name, array in arrays.items()
+        }
         return {**state, "rng": generator_state(self._rng)}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:

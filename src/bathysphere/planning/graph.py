@@ -123,30 +123,31 @@ def arena_bytes(sizes: Sizes, states: int, nodes: int) -> int:
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
-def allocate(sizes: Sizes, states: int = FIRST_STATES, nodes: int = 4 * FIRST_STATES) -> Arena:
-    """Returns an empty arena; `states` must be a power of two."""
-    return Arena(**{name: np.zeros(shape, dtype) for name, (shape, dtype) in _shapes(sizes, states, nodes).items()})
-
-
-def ensure_room(arena: Arena, sizes: Sizes, memory_limit: int) -> Arena:
-    """Returns an arena in which one more pass and one more move fit, growing it if need be.
-
-    A pass creates at most A states and A nodes per episode, and a move at most one of each.
-    """
-    need = sizes.num_actions + 1
-    states, nodes = arena.stats.shape[1], arena.nodes.shape[1]
-    more_states = _room(states, int(arena.episodes["num_states"].max()) + need)
-    more_nodes = _room(nodes, int(arena.episodes["num_nodes"].max()) + need)
-    if (more_states, more_nodes) == (states, nodes):
-        return arena
-    total = arena_bytes(sizes, more_states, more_nodes)
+def allocate(
+    sizes: Sizes, states: int = FIRST_STATES, nodes: int = 4 * FIRST_STATES, *, memory_limit: int
+) -> Arena:
+    """Returns an empty arena; `states` must be a power of two. Refuses to take more than `memory_limit` bytes."""
+    total = arena_bytes(sizes, states, nodes)
     if total > memory_limit:
         raise BathysphereError(
             f"The search graphs of {sizes.batch} episodes need {total / 2**20:,.0f} MB, more than "
             f"search.memory_limit_mb={memory_limit // 2**20}. Lower the number of episodes played at once (batch), "
             "search.passes or search.max_steps, or raise search.memory_limit_mb."
         )
-    grown = allocate(sizes, more_states, more_nodes)
+    return Arena(
+        **{name: np.zeros(shape, dtype) for name, (shape, dtype) in _shapes(sizes, states, nodes).items()}
+    )
+
+
+def ensure_room(arena: Arena, sizes: Sizes, memory_limit: int) -> Arena:
+    """Returns an arena in which one more sweep fits, with whatever follows it, growing it if need be."""
+    need = _growth(sizes)
+    states, nodes = arena.stats.shape[1], arena.nodes.shape[1]
+    more_states = _room(states, int(arena.episodes["num_states"].max()) + need)
+    more_nodes = _room(nodes, int(arena.episodes["num_nodes"].max()) + need)
+    if (more_states, more_nodes) == (states, nodes):
+        return arena
+    grown = allocate(sizes, more_states, more_nodes, memory_limit=memory_limit)
     for name in STATE_FIELDS:
         getattr(grown, name)[:, :states] = getattr(arena, name)
     grown.nodes[:, :nodes] = arena.nodes
@@ -154,6 +155,23 @@ def ensure_room(arena: Arena, sizes: Sizes, memory_limit: int) -> Arena:
         getattr(grown, name)[:] = getattr(arena, name)
     rebuild_table(grown.words, grown.table, grown.episodes)
     return grown
+
+
+def _growth(sizes: Sizes) -> int:
+    """Returns the most states (and the most nodes) that a sweep can add to an episode.
+
+    A pass creates at most one of each per action, a move one more, and a new episode starts with one.
+    """
+    return sizes.num_actions + 1
+
+
+def sweeps_that_fit(arena: Arena, sizes: Sizes) -> int:
+    """Returns how many sweeps surely fit before `ensure_room` must be asked again; at least 1 after it was."""
+    room = min(
+        arena.stats.shape[1] - int(arena.episodes["num_states"].max()),
+        arena.nodes.shape[1] - int(arena.episodes["num_nodes"].max()),
+    )
+    return room // _growth(sizes)
 
 
 def _room(capacity: int, need: int) -> int:
@@ -179,12 +197,24 @@ def pack(arena: Arena) -> dict[str, Array]:
     return plain
 
 
-def unpack(plain: Mapping[str, Array], sizes: Sizes) -> Arena:
+def unpack(plain: Mapping[str, Array], sizes: Sizes, *, memory_limit: int) -> Arena:
     """Returns the arena that `pack` described."""
     num_states, num_nodes = plain["episodes.num_states"], plain["episodes.num_nodes"]
+    found = (
+        len(num_states),
+        plain["sums"].shape[1],
+        plain["members"].shape[1],
+        plain["history.state"].shape[1],
+    )
+    expected = (sizes.batch, sizes.num_members, sizes.num_subsampled, sizes.max_steps)
+    if found != expected or plain["words"].shape[1] != sizes.words:
+        raise BathysphereError(
+            f"The saved search has batch, members, members drawn and step limit {found}; this one has {expected}. "
+            "Load it with the settings it was saved with."
+        )
     states = _room(FIRST_STATES, int(num_states.max()))
     nodes = _room(4 * FIRST_STATES, int(num_nodes.max()))
-    arena = allocate(sizes, states, nodes)
+    arena = allocate(sizes, states, nodes, memory_limit=memory_limit)
     used = dict.fromkeys(STATE_FIELDS, np.arange(states) < num_states[:, None])
     used["nodes"] = np.arange(nodes) < num_nodes[:, None]
     for name, array in plain.items():
@@ -199,9 +229,17 @@ def check_graph(arena: Arena, *, transpositions: bool = True) -> None:
     """Asserts every invariant of the arena that must hold between passes. Slow; for tests and for hunting bugs."""
     for b, episode in enumerate(arena.episodes):
         num_states, num_nodes = int(episode["num_states"]), int(episode["num_nodes"])
-        stats, sums, children = arena.stats[b, :num_states], arena.sums[b, :num_states], arena.edges["child"][b, :num_states]
+        if num_states == 0:  # nothing was ever played here
+            continue
+        stats, sums, children = (
+            arena.stats[b, :num_states],
+            arena.sums[b, :num_states],
+            arena.edges["child"][b, :num_states],
+        )
         if transpositions:
-            assert len(np.unique(arena.words[b, :num_states], axis=0)) == num_states, "two entries hold one state"
+            assert len(np.unique(arena.words[b, :num_states], axis=0)) == num_states, (
+                "two entries hold one state"
+            )
             in_use = arena.table[b][arena.table[b]["stamp"] == episode["stamp"]]
             assert sorted(in_use["state"]) == list(range(num_states)), "table and states disagree"
         assert (stats["count"] >= 1).all(), "a state has no value"

@@ -84,7 +84,7 @@ def root_report(search: Search, slot: int) -> RootReport:
     )
     reward = arena.edges["reward"][slot, root].copy()
     visits = arena.stats["count"][slot, children].astype(np.int64)
-    means = arena.sums[slot, children] / visits[:, None]
+    means = arena.sums[slot, children].astype(np.float64) / visits[:, None]
     return RootReport(
         state=search.root_states[slot],
         step=int(arena.episodes["step"][slot]),
@@ -130,7 +130,7 @@ def search_graph(search: Search, slot: int) -> SearchGraph:
     used = slice(int(arena.episodes["num_states"][slot]))
     stats, edges = arena.stats[slot, used], arena.edges[slot, used]
     child = edges["child"].astype(np.int64)
-    members = arena.sums[slot, used] / stats["count"][:, None]
+    members = arena.sums[slot, used].astype(np.float64) / stats["count"][:, None]
     rows = np.ascontiguousarray(arena.words[slot, used]).view(np.uint8)
     return SearchGraph(
         states=rows[:, : search.sizes.state_size].copy(),

@@ -7,10 +7,11 @@ it costs more than most of them do.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import config, njit, typeof
 from numpy.typing import NDArray
 
 from bathysphere.planning.risk import bonus_at, joint_at, separable_at
@@ -53,6 +54,18 @@ class Scratch(NamedTuple):
     drawn: NDArray[np.float64]  # [L], drawn members' values of one child
     q: NDArray[np.float64]  # [A, L], drawn members' values of all actions
     value: NDArray[np.float64]  # [E], what is being backed up
+
+
+def direct(compiled: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """Returns `compiled` for arguments of exactly the types of `args`, without Numba's look at the types of each call.
+
+    That look takes longer than a whole sweep of a few episodes. Safe only for arguments that are all our own.
+    """
+    if config.DISABLE_JIT:
+        return compiled
+    signature = tuple(typeof(arg) for arg in args)
+    compiled.compile(signature)  # type: ignore[attr-defined]
+    return compiled.overloads[signature].entry_point  # type: ignore[attr-defined,no-any-return]
 
 
 class Addresses(NamedTuple):
@@ -253,7 +266,9 @@ def _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef):  # 
     if bonus_coef != 0.0:
         count = np.int64(entry["count"])
         std = _member_std(sums, members, b, child, count)
-        extra += bonus_coef * bonus(np.int64(stats[b, state]["count"]), count, std, np.int64(members.shape[1]))
+        extra += bonus_coef * bonus(
+            np.int64(stats[b, state]["count"]), count, std, np.int64(members.shape[1])
+        )
     extra -= rules.episode_penalty * entry["root_visits"]
     extra -= rules.path_penalty * entry["path_visits"]
     return extra
@@ -409,7 +424,9 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
         node = np.int64(episodes[b]["leaf"])
         state = nodes[b, node]["state"]
         for a in range(rows.shape[1]):
-            child, created = _find_or_create(stats, edges, words, table, episodes, b, rows[k, a], transpositions)
+            child, created = _find_or_create(
+                stats, edges, words, table, episodes, b, rows[k, a], transpositions
+            )
             edges[b, state, a]["child"] = child
             edges[b, state, a]["reward"] = rewards[k, a]
             if created:
@@ -478,7 +495,11 @@ def sweep(arena, scratch, rules, addresses, active, does_back_up, does_select, p
     Returns:
       How many leaves are pending.
     """
-    separable, joint, bonus = separable_at(addresses.separable), joint_at(addresses.joint), bonus_at(addresses.bonus)
+    separable, joint, bonus = (
+        separable_at(addresses.separable),
+        joint_at(addresses.joint),
+        bonus_at(addresses.bonus),
+    )
     num_pending = 0
     for b in range(active.shape[0]):
         if not active[b]:

@@ -10,12 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, States
+from bathysphere.domains.base import Domain, Model, States, Successors
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import kernels
+from bathysphere.planning.checks import checked_answer, checked_starts, checked_values
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack, unpack
+from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack, sweeps_that_fit, unpack
 from bathysphere.planning.kernels import Addresses, Rules, Scratch
 from bathysphere.planning.risk import find_bonus, find_risk_measure
 from bathysphere.random_state import generator_state, restore_generator
@@ -83,32 +84,63 @@ class Search:
             num_subsampled=num_subsampled,
             max_steps=config.max_steps or domain.max_steps,
         )
-        self.arena: Arena = allocate(self.sizes)
+        self.arena: Arena = allocate(self.sizes, memory_limit=config.memory_limit_mb << 20)
         self.num_episodes = num_episodes
         self.num_started = 0
         self.model_errors: Counter[str] = Counter({name: 0 for name in MODEL_ERRORS})
         self.model_calls = 0  # states expanded by the model
         self.network_calls = 0  # states evaluated by the network
         self.seconds = dict.fromkeys(PHASES, 0.0)
-        self._starts = starts
+        self._starts = None if starts is None else checked_starts(starts, domain.state_size)
         self._rng = np.random.default_rng(seed)
         self._rules, self._addresses = _compile(config)
         self._active = np.zeros(batch, np.bool_)
         self._episode = np.zeros(batch, np.int64)
         self._allocate_scratch()
+        self._sweeps_until_full = 0
+        self._sweep_kernel = kernels.direct(
+            kernels.sweep,
+            self.arena,
+            self._scratch,
+            self._rules,
+            self._addresses,
+            self._active,
+            True,
+            True,
+            self._pending_slots,
+            self._pending_rows,
+        )
         self._start(np.arange(batch))
 
     def step(self) -> list[Episode]:
         """Plans and makes one move in every running episode; returns the episodes that finished, in slot order."""
         began, phased = time.perf_counter(), self._phased()
-        kernels.begin_step(self.arena, self._active)
-        self._plan()
-        episodes = self._move()
+        self.plan()
+        episodes = self.move()
         self.seconds["other"] += time.perf_counter() - began - (self._phased() - phased)
         return episodes
 
     def _phased(self) -> float:
         return sum(self.seconds.values()) - self.seconds["other"]
+
+    def plan(self) -> None:
+        """Runs all passes of one move, without making it: between `plan` and `move` the decision can be looked at."""
+        kernels.begin_step(self.arena, self._active)
+        # A pass ends in the same sweep in which the next one begins.
+        self._sweep(back_up=False, select=True)
+        for _ in range(self.config.passes - 1):
+            self._sweep(back_up=True, select=True)
+        self._sweep(back_up=True, select=False)
+
+    def move(self) -> list[Episode]:
+        """Chooses and makes the planned moves; returns the episodes that finished, in slot order."""
+        kernels.choose(self.arena, self._scratch, self._rules, self._addresses, self._active, self._actions)
+        self._fresh_nodes[:] = -1
+        if self.model is not self.domain:
+            self._correct()
+        kernels.advance(self.arena, self._active, self._actions, self._fresh_nodes, self._outcomes)
+        finished = np.flatnonzero(self._active & (self._outcomes != kernels.RUNNING))
+        return self._finish(finished) if len(finished) else []
 
     def play(self) -> list[Episode]:
         """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting."""
@@ -136,18 +168,13 @@ class Search:
         """The moves of the last step, int32 [B]."""
         return self._actions
 
-    def _plan(self) -> None:
-        """Runs all passes of one move. A pass ends in the same sweep in which the next one begins."""
-        self._sweep(back_up=False, select=True)
-        for _ in range(self.config.passes - 1):
-            self._sweep(back_up=True, select=True)
-        self._sweep(back_up=True, select=False)
-
     def _sweep(self, *, back_up: bool, select: bool) -> None:
         """Ends the pass under way and/or begins the next one, up to the point where it can be backed up."""
         before = time.perf_counter()
-        self.arena = ensure_room(self.arena, self.sizes, self.config.memory_limit_mb << 20)
-        num_pending = kernels.sweep(
+        if self._sweeps_until_full == 0:
+            self._make_room()
+        self._sweeps_until_full -= 1
+        num_pending = self._sweep_kernel(
             self.arena,
             self._scratch,
             self._rules,
@@ -162,11 +189,16 @@ class Search:
         if num_pending:
             self._expand(num_pending)
 
+    def _make_room(self) -> None:
+        """Grows the arena if one more sweep and one more move might not fit, and notes how many surely do."""
+        self.arena = ensure_room(self.arena, self.sizes, self.config.memory_limit_mb << 20)
+        self._sweeps_until_full = sweeps_that_fit(self.arena, self.sizes)
+
     def _expand(self, num_pending: int) -> None:
         """Asks the model for the children of the pending leaves, and the network for the values of the new ones."""
         clock, seconds = time.perf_counter, self.seconds
         t0 = clock()
-        answer = self.model.successors(self._bytes(self._pending_rows[:num_pending]))
+        answer = self._ask(self.model, self._bytes(self._pending_rows[:num_pending]))
         self.model_calls += num_pending
         t1 = clock()
         num_new = kernels.insert(
@@ -187,31 +219,23 @@ class Search:
         seconds["insert"] += t2 - t1
         seconds["network"] += clock() - t2
 
+    def _ask(self, model: Model, states: States) -> Successors:
+        return checked_answer(
+            model.successors(states), len(states), self.sizes.num_actions, self.sizes.state_size
+        )
+
     def _evaluate(self, num_new: int) -> None:
         """Asks the network for the values of the first `num_new` new states and stores them."""
         if num_new == 0:
             return
-        values = self.values.evaluate(self.domain.observe(self._bytes(self._new_rows[:num_new])))
-        if values.shape != (num_new, self.sizes.num_members):
-            raise BathysphereError(
-                f"values.evaluate returned shape {values.shape}; expected [n, E] = {(num_new, self.sizes.num_members)}."
-            )
+        observations = self.domain.observe(self._bytes(self._new_rows[:num_new]))
+        values = checked_values(self.values.evaluate(observations), num_new, self.sizes.num_members)
         self.network_calls += num_new
         kernels.store_values(self.arena, self._new_slots[:num_new], self._new_states[:num_new], values)
 
-    def _move(self) -> list[Episode]:
-        """Chooses and makes the planned moves; returns the episodes that finished."""
-        kernels.choose(self.arena, self._scratch, self._rules, self._addresses, self._active, self._actions)
-        self._fresh_nodes[:] = -1
-        if self.model is not self.domain:
-            self._correct()
-        kernels.advance(self.arena, self._active, self._actions, self._fresh_nodes, self._outcomes)
-        finished = np.flatnonzero(self._active & (self._outcomes != kernels.RUNNING))
-        return self._finish(finished) if len(finished) else []
-
     def _correct(self) -> None:
         slots = np.flatnonzero(self._active)
-        truth = self.domain.successors(self.root_states[slots])
+        truth = self._ask(self.domain, self.root_states[slots])
         rows, actions = np.arange(len(slots)), self._actions[slots]
         words = self._pad(truth.states[rows, actions])
         errors = np.zeros(len(MODEL_ERRORS), np.int64)
@@ -336,8 +360,11 @@ class Search:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; sizes and config must be the same."""
-        packed = {name.removeprefix("arena."): array for name, array in state.items() if name.startswith("arena.")}
-        self.arena = unpack(packed, self.sizes)
+        packed = {
+            name.removeprefix("arena."): array for name, array in state.items() if name.startswith("arena.")
+        }
+        self.arena = unpack(packed, self.sizes, memory_limit=self.config.memory_limit_mb << 20)
+        self._sweeps_until_full = 0
         self._active[:] = state["active"]
         self._episode[:] = state["episode"]
         self.num_started = int(state["num_started"])
@@ -357,7 +384,9 @@ def _compile(config: SearchConfig) -> tuple[Rules, Addresses]:
         risk_coef=float(config.risk_coef),
         final_risk_coef=float(config.risk_coef if config.final_risk_coef is None else config.final_risk_coef),
         bonus_coef=0.0 if config.bonus == "none" else float(config.bonus_coef),
-        final_bonus_coef=0.0 if config.bonus == "none" or not config.final_bonus else float(config.bonus_coef),
+        final_bonus_coef=0.0
+        if config.bonus == "none" or not config.final_bonus
+        else float(config.bonus_coef),
         dead_end_value=float(config.dead_end_value or 0.0),
         episode_penalty=float(config.episode_penalty),
         path_penalty=float(config.path_penalty),

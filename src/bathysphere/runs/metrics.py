@@ -41,8 +41,8 @@ class Meter:
 
     def __init__(self, every: int) -> None:
         self._every = every
-        self._sums = np.zeros(4)  # games; their lengths, graph sizes, standard deviations
-        self._wins = np.zeros(2)  # solved games and their lengths
+        self._games, self._lengths, self._graphs, self._stds = 0, 0, 0, 0.0  # since the last row
+        self._wins, self._solutions = 0, 0  # solved games and their lengths
         self._latest: UpdateStats | None = None
         self._row = 0  # number of the last row
         self._clock = (0.0, 0)  # seconds and steps at the last row
@@ -57,9 +57,13 @@ class Meter:
     def record(self, trainer: Trainer, episodes: list[Episode], seconds: float) -> Row | None:
         """Takes note of one `trainer.advance()`; returns a row if one is due."""
         for episode in episodes:
-            self._sums += (1, len(episode), episode.num_states, episode.search_std)
+            self._games += 1
+            self._lengths += len(episode)
+            self._graphs += episode.num_states
+            self._stds += episode.search_std
             if episode.solved:
-                self._wins += (1, len(episode))
+                self._wins += 1
+                self._solutions += len(episode)
         self._latest = trainer.last_update or self._latest
         number = trainer.progress.env_steps // self._every
         if number == self._row:
@@ -69,17 +73,15 @@ class Meter:
 
     def _make_row(self, trainer: Trainer, seconds: float) -> Row:
         progress, latest = trainer.progress, self._latest
-        games, length, graph, std = self._sums.tolist()
-        wins, solution = self._wins.tolist()
         row: Row = {
             "env_steps": progress.env_steps,
             "episodes": progress.episodes,
             "updates": progress.updates,
             **{f"win_rate_{window}": progress.win_rate(window) for window in WINDOWS},
-            "episode_length": _ratio(length, games),
-            "solution_length": _ratio(solution, wins),
-            "graph_size": _ratio(graph, games),
-            "ensemble_std": _ratio(std, games),
+            "episode_length": _ratio(self._lengths, self._games),
+            "solution_length": _ratio(self._solutions, self._wins),
+            "graph_size": _ratio(self._graphs, self._games),
+            "ensemble_std": _ratio(self._stds, self._games),
             "loss": latest and _finite(latest.loss),
             "gradient_norm": latest and _finite(latest.gradient_norm),
             "member_losses": latest and [_finite(loss) for loss in latest.member_losses.tolist()],
@@ -91,13 +93,15 @@ class Meter:
         phases = _phases(trainer)
         spent = {phase: phases[phase] - self._phases[phase] for phase in phases}
         row |= {f"share_{phase}": _ratio(time, sum(spent.values())) for phase, time in spent.items()}
-        self._sums[:], self._wins[:] = 0, 0
+        self._games, self._lengths, self._graphs, self._stds = 0, 0, 0, 0.0
+        self._wins, self._solutions = 0, 0
         self._clock, self._phases = (seconds, progress.env_steps), phases
         return row
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns what a resumed meter needs."""
-        state: dict[str, NDArray[Any]] = {"sums": self._sums.copy(), "wins": self._wins.copy()}
+        counts = (self._games, self._lengths, self._graphs, self._wins, self._solutions)
+        state: dict[str, NDArray[Any]] = {"counts": np.array(counts, np.int64), "stds": np.array(self._stds)}
         if self._latest is not None:
             state["update"] = np.array([self._latest.loss, self._latest.gradient_norm])
             state["member_losses"] = self._latest.member_losses.copy()
@@ -105,7 +109,9 @@ class Meter:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned."""
-        self._sums[:], self._wins[:] = state["sums"], state["wins"]
+        counts = state["counts"].tolist()
+        self._games, self._lengths, self._graphs, self._wins, self._solutions = counts
+        self._stds = float(state["stds"])
         if "update" in state:
             loss, norm = state["update"].tolist()
             self._latest = UpdateStats(loss, state["member_losses"], norm)

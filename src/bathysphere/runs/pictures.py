@@ -65,7 +65,7 @@ def uncertainty_figure(snapshots: Snapshots, progress: Progress) -> Figure:
         moment = "before" if panel == 0 else "after" if panel == len(chosen) - 1 else "during"
         axis.set_title(moment, color=_INK, fontsize=10, fontweight="bold", pad=5)
         axis.set_xlabel(f"step {snapshots.steps[index]:,}", color=_INK, fontsize=9)
-    bar = figure.colorbar(image, ax=axes, shrink=0.8, aspect=16, pad=0.015)
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, aspect=16, pad=0.015, extend="max")
     bar.set_label("ensemble standard deviation", color=_INK, fontsize=8)
     bar.ax.tick_params(labelsize=7, colors=_INK)
     bar.outline.set_visible(False)

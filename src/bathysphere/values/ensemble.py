@@ -86,7 +86,8 @@ class Ensemble:
         if not is_fitting or mask.shape != (*expected, self.num_members):
             raise BathysphereError(
                 f"targets have shape {targets.shape} and the mask {mask.shape}; expected {(*expected, 1)} (or as "
-                f"many as members) and {(*expected, self.num_members)} for observations of shape {observations.shape}."
+                f"many as members) and {(*expected, self.num_members)} for observations of shape "
+                f"{observations.shape}."
             )
         return self._learner.update(Batch(observations, targets, mask))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Categories, States, Successors
+from bathysphere.domains.base import Categories, ObservationSpec, States, Successors
 from bathysphere.domains.rows import as_rows
 from bathysphere.domains.sokoban import hindsight, rules
 from bathysphere.domains.sokoban.formats import read_levels
@@ -60,7 +60,7 @@ class Sokoban:
     """The Sokoban domain. A state is the board: one cell code per byte, row by row, S = height * width."""
 
     name = "sokoban"
-    action_names = ACTION_NAMES
+    action_names: tuple[str, ...] = ACTION_NAMES
 
     def __init__(self, config: SokobanConfig | None = None, levels: Sequence[Level] | None = None) -> None:
         """Collects the levels to draw from: `levels` if given, otherwise what `config` names.
@@ -88,7 +88,7 @@ class Sokoban:
                 )
         self.state_size = self.shape[0] * self.shape[1]
         self.max_steps = self.config.max_steps
-        self.observation = Categories(self.shape, NUM_CODES)
+        self.observation: ObservationSpec = Categories(self.shape, NUM_CODES)
 
     def initial(self, n: int, rng: np.random.Generator) -> States:
         """Draws `n` of the levels uniformly, with replacement, or makes `n` fresh ones."""
