@@ -81,7 +81,7 @@ class DenseTable:
 
 
 class ListReplay:
-    """Replay as two lists of games, oldest first; a game is a list of (state bytes, targets, mask) entries."""
+    """Replay as two lists of games, oldest first; a game is a list of (bytes, targets, mask) entries."""
 
     def __init__(self, capacity: int, solved_share: float, by_length: bool) -> None:
         self.capacity, self.solved_share, self.by_length = capacity, solved_share, by_length

@@ -69,9 +69,7 @@ def assert_same(search: Search, b: int, oracle: OracleEpisode) -> None:
     assert rows.tobytes() == b"".join(state.key for state in oracle.states)
     assert arena.sums[b, :num_states].tolist() == [state.sums for state in oracle.states]
     for field in ("count", "root_visits", "path_visits", "terminal", "solved"):
-        assert arena.stats[field][b, :num_states].tolist() == [
-            getattr(state, field) for state in oracle.states
-        ], field
+        assert arena.stats[field][b, :num_states].tolist() == [getattr(state, field) for state in oracle.states], field
     children, rewards = (
         arena.edges["child"][b, :num_states].tolist(),
         arena.edges["reward"][b, :num_states].tolist(),
@@ -115,9 +113,7 @@ def assert_same_episode(episode: Episode, oracle: OracleEpisode) -> None:
     assert episode.num_states == len(oracle.states)
 
 
-def play_in_lockstep(
-    domain, values, config: SearchConfig, *, batch, seed, model=None, steps=6, compare_passes=True
-):
+def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model=None, steps=6, compare_passes=True):
     """Plays `steps` moves both ways; episodes that finish fall silent. Returns the search and its oracles."""
     search = Search(domain, values, config, batch=batch, seed=seed, model=model, num_episodes=batch)
     oracles = make_oracles(search, domain, values, model)

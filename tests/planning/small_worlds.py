@@ -10,9 +10,7 @@ from tests.oracles.random_graph import RandomGraph, TableValues
 
 def make_world(edges: dict[int, list], *, ends=(), solved=(), max_steps=12) -> RandomGraph:
     """Builds a world from state -> list over actions of target or (target, reward). Other states loop."""
-    num_states = 1 + max(
-        [*edges, *ends, *(t[0] if isinstance(t, tuple) else t for row in edges.values() for t in row)]
-    )
+    num_states = 1 + max([*edges, *ends, *(t[0] if isinstance(t, tuple) else t for row in edges.values() for t in row)])
     num_actions = len(next(iter(edges.values())))
     target = np.repeat(np.arange(num_states)[:, None], num_actions, axis=1)
     reward = np.zeros(target.shape)
@@ -32,9 +30,7 @@ def make_search(world: RandomGraph, values, batch=1, seed=0, **options) -> Searc
     num_episodes = options.pop("num_episodes", None)
     model = options.pop("model", None)
     config = SearchConfig(**options)
-    return Search(
-        world, TableValues(table), config, batch=batch, seed=seed, num_episodes=num_episodes, model=model
-    )
+    return Search(world, TableValues(table), config, batch=batch, seed=seed, num_episodes=num_episodes, model=model)
 
 
 def plan(search: Search) -> None:

@@ -124,9 +124,7 @@ def test_enough_passes_settle_a_choice_between_corridors(seed):
     ends = [length * (c + 1) for c in range(num_corridors)]
     world = make_world(edges, ends=ends)
     returns = [sum(edges[1 + length * c + i][0][1] for i in range(length - 1)) for c in range(num_corridors)]
-    search = make_search(
-        world, np.full((len(world.target), 2), 12.0), discount=1.0, passes=2000, risk_coef=1.0
-    )
+    search = make_search(world, np.full((len(world.target), 2), 12.0), discount=1.0, passes=2000, risk_coef=1.0)
     plan(search)
     search.move()
     assert search.actions[0] == np.argmax(returns)

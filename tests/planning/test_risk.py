@@ -97,9 +97,7 @@ def test_bonuses():
 
     assert bonus("none", 7, 3, 0.5, 4) == 0.0
     assert bonus("ucb1", 7, 3, 0.5, 4) == pytest.approx(math.sqrt(2 * math.log(7) / 12))
-    assert bonus("ucb_v", 7, 3, 0.5, 4) == pytest.approx(
-        0.5 * math.sqrt((math.log(2) + 4 * math.log(7)) / 12)
-    )
+    assert bonus("ucb_v", 7, 3, 0.5, 4) == pytest.approx(0.5 * math.sqrt((math.log(2) + 4 * math.log(7)) / 12))
     assert bonus("moss", 7, 3, 0.5, 4) == 0.0  # 7 < 4 * 3
     assert bonus("moss", 70, 3, 0.5, 4) == pytest.approx(math.sqrt(math.log(70 / 12) / 6))
 

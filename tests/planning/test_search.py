@@ -16,10 +16,7 @@ def draw(seed=5):
 
 
 def fingerprint(episodes):
-    return [
-        (e.index, e.actions.tolist(), e.states.tobytes(), e.search_values.tolist(), e.solved)
-        for e in episodes
-    ]
+    return [(e.index, e.actions.tolist(), e.states.tobytes(), e.search_values.tolist(), e.solved) for e in episodes]
 
 
 def play(seed, **kwargs):
@@ -183,9 +180,7 @@ def test_equal_states_share_statistics_but_are_expanded_apart():
 BACK_AND_FORTH = make_world({0: [0, 1], 1: [0, 1]})
 
 
-@pytest.mark.parametrize(
-    ("dead_end", "root", "child"), [(-1.0, 4 + 2 - 0.5, (3, 2)), (None, 4 + 2 + 2, (4, 1))]
-)
+@pytest.mark.parametrize(("dead_end", "root", "child"), [(-1.0, 4 + 2 - 0.5, (3, 2)), (None, 4 + 2 + 2, (4, 1))])
 def test_a_dead_end_belongs_to_the_path(dead_end, root, child):
     """Pass 3 goes 0, 1 and finds both children of 1 on its path."""
     search = make_search(BACK_AND_FORTH, [4, 4], passes=3, discount=0.5, dead_end_value=dead_end)

@@ -14,9 +14,7 @@ from tests.runs.small import small_config
 @pytest.fixture(scope="module")
 def solved_run(tmp_path_factory):
     path = tmp_path_factory.mktemp("agent") / "run"
-    result = bathysphere.train(
-        small_config(), run_dir=path, pictures=False, stop={"on_solved": True}, steps=20_000
-    )
+    result = bathysphere.train(small_config(), run_dir=path, pictures=False, stop={"on_solved": True}, steps=20_000)
     assert result["stopped_by"] == "solved"
     return path
 
@@ -71,9 +69,7 @@ def test_the_weights_are_those_of_the_checkpoint(solved_run):
 
 def test_evaluation_counts_and_repeats_itself(solved_run):
     one, two = (evaluate(solved_run, episodes=30, seed=4) for _ in range(2))
-    assert {k: v for k, v in one.items() if k != "seconds"} == {
-        k: v for k, v in two.items() if k != "seconds"
-    }
+    assert {k: v for k, v in one.items() if k != "seconds"} == {k: v for k, v in two.items() if k != "seconds"}
     assert one["episodes"] == 30
     assert one["wins"] == round(one["win_rate"] * 30)
     assert one["win_rate_low"] <= one["win_rate"] <= one["win_rate_high"]

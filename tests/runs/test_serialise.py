@@ -49,9 +49,7 @@ def test_mistakes_are_named(changes, sentence):
 
 def test_overrides_reach_nested_fields_and_leave_the_rest():
     base = find_preset("deep-sea")
-    changed = override(
-        base, {"domain": {"size": 7}, "search": {"risk_coef": 3}, "stop": StopConfig(episodes=9)}
-    )
+    changed = override(base, {"domain": {"size": 7}, "search": {"risk_coef": 3}, "stop": StopConfig(episodes=9)})
     assert (changed.domain.size, changed.search.risk_coef, changed.stop.episodes) == (7, 3.0, 9)
     assert isinstance(changed.search.risk_coef, float)
     assert differences(base, changed) == ["domain.size", "search.risk_coef"]

@@ -15,7 +15,7 @@ def checked_starts(starts: States, state_size: int) -> States:
     """Returns start states as they came, or refuses them."""
     if starts.ndim != 2 or len(starts) == 0 or starts.shape[1] != state_size or starts.dtype != np.uint8:
         raise BathysphereError(
-            f"starts are {starts.dtype} of shape {starts.shape}; expected uint8 [n, {state_size}] with at least one row, "
+            f"starts are {starts.dtype} of shape {starts.shape}; expected uint8 [n, {state_size}], n at least 1, "
             "such as the domain's initial or successors return."
         )
     return starts

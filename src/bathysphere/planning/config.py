@@ -78,17 +78,11 @@ class SearchConfig:
         if not 0.0 < self.discount <= 1.0:
             raise BathysphereError(f"search.discount is {self.discount}; expected a number in (0, 1].")
         if self.num_subsampled is not None and self.num_subsampled < 1:
-            raise BathysphereError(
-                f"search.num_subsampled is {self.num_subsampled}; expected at least 1 (or none)."
-            )
+            raise BathysphereError(f"search.num_subsampled is {self.num_subsampled}; expected at least 1 (or none).")
         if self.final_ties not in ("highest", "random"):
-            raise BathysphereError(
-                f"search.final_ties is {self.final_ties!r}; expected 'highest' or 'random'."
-            )
+            raise BathysphereError(f"search.final_ties is {self.final_ties!r}; expected 'highest' or 'random'.")
         if self.memory_limit_mb < 1:
-            raise BathysphereError(
-                f"search.memory_limit_mb is {self.memory_limit_mb}; expected at least 1 megabyte."
-            )
+            raise BathysphereError(f"search.memory_limit_mb is {self.memory_limit_mb}; expected at least 1 megabyte.")
         for name in _NUMBERS:
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):

@@ -45,9 +45,7 @@ class Crew:
         starts: States | None = None,
     ) -> None:
         if not 1 <= lanes <= batch:
-            raise BathysphereError(
-                f"lanes is {lanes}; expected 1 to {batch}, the number of episodes played at once."
-            )
+            raise BathysphereError(f"lanes is {lanes}; expected 1 to {batch}, the number of episodes played at once.")
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         self.searches = [
             Search(
@@ -114,9 +112,7 @@ class Crew:
         """Restores what `state_dict` returned; sizes and config must be the same."""
         for lane, search in enumerate(self.searches):
             prefix = f"lane{lane}."
-            search.load_state_dict(
-                {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-            )
+            search.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
 
 
 def _every(lanes: int, lane: int, num_starts: int) -> NDArray[np.intp]:

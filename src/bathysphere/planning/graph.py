@@ -123,9 +123,7 @@ def arena_bytes(sizes: Sizes, states: int, nodes: int) -> int:
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
-def allocate(
-    sizes: Sizes, states: int = FIRST_STATES, nodes: int = 4 * FIRST_STATES, *, memory_limit: int
-) -> Arena:
+def allocate(sizes: Sizes, states: int = FIRST_STATES, nodes: int = 4 * FIRST_STATES, *, memory_limit: int) -> Arena:
     """Returns an empty arena; `states` must be a power of two. Refuses to take more than `memory_limit` bytes."""
     total = arena_bytes(sizes, states, nodes)
     if total > memory_limit:
@@ -134,9 +132,7 @@ def allocate(
             f"search.memory_limit_mb={memory_limit // 2**20}. Lower the number of episodes played at once (batch), "
             "search.passes or search.max_steps, or raise search.memory_limit_mb."
         )
-    return Arena(
-        **{name: np.zeros(shape, dtype) for name, (shape, dtype) in _shapes(sizes, states, nodes).items()}
-    )
+    return Arena(**{name: np.zeros(shape, dtype) for name, (shape, dtype) in _shapes(sizes, states, nodes).items()})
 
 
 def ensure_room(arena: Arena, sizes: Sizes, memory_limit: int) -> Arena:
@@ -167,7 +163,7 @@ def _growth(sizes: Sizes) -> int:
 
 def sweeps_that_fit(arena: Arena, sizes: Sizes) -> int:
     """Returns how many sweeps surely fit before `ensure_room` must be asked again; at least 1 after it was."""
-    room = min(
+    room: int = min(
         arena.stats.shape[1] - int(arena.episodes["num_states"].max()),
         arena.nodes.shape[1] - int(arena.episodes["num_nodes"].max()),
     )
@@ -237,9 +233,7 @@ def check_graph(arena: Arena, *, transpositions: bool = True) -> None:
             arena.edges["child"][b, :num_states],
         )
         if transpositions:
-            assert len(np.unique(arena.words[b, :num_states], axis=0)) == num_states, (
-                "two entries hold one state"
-            )
+            assert len(np.unique(arena.words[b, :num_states], axis=0)) == num_states, "two entries hold one state"
             in_use = arena.table[b][arena.table[b]["stamp"] == episode["stamp"]]
             assert sorted(in_use["state"]) == list(range(num_states)), "table and states disagree"
         assert (stats["count"] >= 1).all(), "a state has no value"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import States
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import kernels
+from bathysphere.planning import scoring
 from bathysphere.planning.graph import NO_CHILD
 from bathysphere.planning.risk import find_risk_measure
 from bathysphere.planning.search import Search
@@ -27,15 +27,9 @@ class RootReport:
     action_names: tuple[str, ...]
     reward: NDArray[np.float64]  # [A], on the edge
     q: NDArray[np.float64]  # [A, E], every member's reward + discount * mean value of the child
-    score: NDArray[
-        np.float64
-    ]  # [A], what the final measure says, bonus and penalties included; nan if excluded
-    visits: NDArray[
-        np.int64
-    ]  # [A], values in the child's mean, from whichever parent; the network's is the first
-    votes: NDArray[
-        np.float64
-    ]  # [A], plurality votes of the drawn members, whatever the measure; 0 if excluded
+    score: NDArray[np.float64]  # [A], what the final measure says, bonus and penalties included; nan if excluded
+    visits: NDArray[np.int64]  # [A], values in the child's mean, from whichever parent; the network's is the first
+    votes: NDArray[np.float64]  # [A], plurality votes of the drawn members, whatever the measure; 0 if excluded
     excluded: tuple[str | None, ...]  # per action why it may not be chosen, or None
     chosen: int  # the action that would be taken now
 
@@ -43,8 +37,7 @@ class RootReport:
         """Returns the report as lines of text, best score first."""
         width = max(len("action"), *map(len, self.action_names))
         lines = [
-            f"  {'action':<{width}} {'score':>10} {'mean':>10} {'std':>10} "
-            f"{'reward':>9} {'visits':>7} {'votes':>6}"
+            f"  {'action':<{width}} {'score':>10} {'mean':>10} {'std':>10} {'reward':>9} {'visits':>7} {'votes':>6}"
         ]
         for a in np.argsort(np.where(np.isnan(self.score), -np.inf, self.score))[::-1]:
             mark = ">" if a == self.chosen else " "
@@ -114,9 +107,7 @@ class SearchGraph:
     solved: NDArray[np.bool_]  # [N]
     root_visits: NDArray[np.int64]  # [N], real steps that started there
     root: int  # the state the episode is in
-    depth: NDArray[
-        np.int64
-    ]  # [N], fewest actions from the root along known edges; -1 if it cannot be reached
+    depth: NDArray[np.int64]  # [N], fewest actions from the root along known edges; -1 if it cannot be reached
 
 
 def search_graph(search: Search, slot: int) -> SearchGraph:
@@ -152,21 +143,17 @@ def _root_state(search: Search, slot: int) -> int:
     """Returns the state the episode in `slot` is in, after checking that there is one."""
     batch = search.sizes.batch
     if not 0 <= slot < batch:
-        raise BathysphereError(
-            f"slot is {slot}; this search plays {batch} episodes, in slots 0 to {batch - 1}."
-        )
+        raise BathysphereError(f"slot is {slot}; this search plays {batch} episodes, in slots 0 to {batch - 1}.")
     if not search.active[slot]:
         running = np.flatnonzero(search.active).tolist()
         raise BathysphereError(f"No episode runs in slot {slot}; running slots: {running or 'none'}.")
     return int(search.arena.nodes["state"][slot, search.arena.episodes["root"][slot]])
 
 
-def _score(
-    search: Search, slot: int, rules: Any, addresses: Any
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _score(search: Search, slot: int, rules: Any, addresses: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Returns the scores [A] of the final choice, and which of them count [A]."""
     scratch = search._scratch
-    kernels.score_root(search.arena, scratch, rules, addresses, slot)
+    scoring.score_root(search.arena, scratch, rules, addresses, slot)
     return scratch.scores.copy(), scratch.eligible.copy()
 
 
@@ -176,7 +163,7 @@ def _choose(search: Search, slot: int) -> int:
     before = episodes["rng"][slot]
     only_here = np.arange(search.sizes.batch) == slot
     actions = np.zeros(search.sizes.batch, np.int32)
-    kernels.choose(search.arena, search._scratch, search._rules, search._addresses, only_here, actions)
+    scoring.choose(search.arena, search._scratch, search._rules, search._addresses, only_here, actions)
     episodes["rng"][slot] = before
     return int(actions[slot])
 

@@ -7,14 +7,11 @@ it costs more than most of them do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import numpy as np
-from numba import config, njit, typeof
-from numpy.typing import NDArray
 
+from bathysphere.planning.compiled import GOLDEN, MIX_1, S32, inlined, kernel
 from bathysphere.planning.risk import bonus_at, joint_at, separable_at
+from bathysphere.planning.scoring import best_action, random_below, score_joint, score_separable
 
 # Why a pass stopped at its leaf.
 EXPANDED = 0  # an unexpanded node, which has children now
@@ -27,90 +24,18 @@ ENDED = 1
 CUT_OFF = 2
 
 
-class Rules(NamedTuple):
-    """The numbers of a SearchConfig that kernels need."""
-
-    discount: float
-    risk_coef: float
-    final_risk_coef: float
-    bonus_coef: float
-    final_bonus_coef: float
-    dead_end_value: float
-    episode_penalty: float
-    path_penalty: float
-    avoid_loops: bool
-    dead_ends: bool
-    transpositions: bool
-    is_joint: bool
-    final_is_joint: bool
-    final_highest: bool
-
-
-class Scratch(NamedTuple):
-    """Room for intermediate results, so that kernels allocate nothing."""
-
-    eligible: NDArray[np.bool_]  # [A]
-    scores: NDArray[np.float64]  # [A]
-    drawn: NDArray[np.float64]  # [L], drawn members' values of one child
-    q: NDArray[np.float64]  # [A, L], drawn members' values of all actions
-    value: NDArray[np.float64]  # [E], what is being backed up
-
-
-def direct(compiled: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """Returns `compiled` for arguments of exactly the types of `args`, without Numba's look at the types of each call.
-
-    That look takes longer than a whole sweep of a few episodes. Safe only for arguments that are all our own.
-    """
-    if config.DISABLE_JIT:
-        return compiled
-    signature = tuple(typeof(arg) for arg in args)
-    compiled.compile(signature)  # type: ignore[attr-defined]
-    return compiled.overloads[signature].entry_point  # type: ignore[attr-defined,no-any-return]
-
-
-class Addresses(NamedTuple):
-    """Where compiled risk measures and bonus lie. Of each separable/joint pair only the one in use is ever called."""
-
-    separable: int
-    joint: int
-    final_separable: int
-    final_joint: int
-    bonus: int
-
-
-# No reference counting: it costs more than the arithmetic, and kernels neither allocate nor keep anything.
-kernel = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
-inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, inline="always")
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31, _S32, _S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32), np.uint64(11)
-
-
 @kernel
-def random_below(episodes, b, n):  # type: ignore[no-untyped-def]
-    """Returns a uniform integer in [0, n) from episode b's splitmix64 stream. Mutates: episodes[b].rng."""
-    z = episodes[b]["rng"] + _GOLDEN
-    episodes[b]["rng"] = z
-    z = (z ^ (z >> _S30)) * _MIX_1
-    z = (z ^ (z >> _S27)) * _MIX_2
-    z = z ^ (z >> _S31)
-    return np.int64(float(z >> _S11) * 2.0**-53 * n)
-
-
-@kernel
-def _table_slot(row, size):  # type: ignore[no-untyped-def]
+def _table_slot(row, size):
     """Returns where the search for a state begins in a table of `size` (a power of two) entries."""
-    h = _GOLDEN
+    h = GOLDEN
     for word in row:
-        h = (h ^ word) * _MIX_1
-        h = h ^ (h >> _S32)
+        h = (h ^ word) * MIX_1
+        h = h ^ (h >> S32)
     return np.int64(h & np.uint64(size - 1))
 
 
 @inlined
-def _find_or_create(stats, edges, words, table, episodes, b, row, transpositions):  # type: ignore[no-untyped-def]
+def _find_or_create(stats, edges, words, table, episodes, b, row, transpositions):
     """Returns (state, created) for a row of words.
 
     Mutates: on creation everything about the new state but its value and flags.
@@ -148,7 +73,7 @@ def _find_or_create(stats, edges, words, table, episodes, b, row, transpositions
 
 
 @kernel
-def rebuild_table(words, table, episodes):  # type: ignore[no-untyped-def]
+def rebuild_table(words, table, episodes):
     """Enters every state of every running episode into an empty table. Mutates: table."""
     mask = table.shape[1] - 1
     for b in range(episodes.shape[0]):
@@ -162,7 +87,7 @@ def rebuild_table(words, table, episodes):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _new_node(nodes, episodes, b, state, parent):  # type: ignore[no-untyped-def]
+def _new_node(nodes, episodes, b, state, parent):
     node = np.int64(episodes[b]["num_nodes"])
     episodes[b]["num_nodes"] = node + 1
     entry = nodes[b, node]
@@ -173,7 +98,7 @@ def _new_node(nodes, episodes, b, state, parent):  # type: ignore[no-untyped-def
 
 
 @inlined
-def _hang_children(edges, nodes, episodes, b, node):  # type: ignore[no-untyped-def]
+def _hang_children(edges, nodes, episodes, b, node):
     """Gives `node` one child node per action, from the graph. Mutates: nodes, episodes[b].num_nodes."""
     state = nodes[b, node]["state"]
     nodes[b, node]["child"] = episodes[b]["num_nodes"]
@@ -182,7 +107,7 @@ def _hang_children(edges, nodes, episodes, b, node):  # type: ignore[no-untyped-
 
 
 @inlined
-def _set_end(stats, sums, b, state, terminal, solved):  # type: ignore[no-untyped-def]
+def _set_end(stats, sums, b, state, terminal, solved):
     """Flags a new state; an end is worth exactly zero to every member, so it needs no network."""
     stats[b, state]["terminal"] = terminal
     stats[b, state]["solved"] = solved
@@ -193,7 +118,7 @@ def _set_end(stats, sums, b, state, terminal, solved):  # type: ignore[no-untype
 
 
 @kernel
-def start(arena, transpositions, slots, rows, seeds):  # type: ignore[no-untyped-def]
+def start(arena, transpositions, slots, rows, seeds):
     """Begins an episode in each of `slots` [k] at state `rows` [k, W], with its own random stream.
 
     The start states' values are still missing; `store_values` brings them. They are state 0 and node 0.
@@ -224,7 +149,7 @@ def start(arena, transpositions, slots, rows, seeds):  # type: ignore[no-untyped
 
 
 @kernel
-def store_values(arena, slots, states, values):  # type: ignore[no-untyped-def]
+def store_values(arena, slots, states, values):
     """Gives new states their network values [k, E] as their first visit. Mutates: sums, count."""
     stats, sums = arena.stats, arena.sums
     for k in range(slots.shape[0]):
@@ -235,7 +160,7 @@ def store_values(arena, slots, states, values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def begin_step(arena, active):  # type: ignore[no-untyped-def]
+def begin_step(arena, active):
     """Counts the root as visited once more by the episode. Mutates: root_visits."""
     stats, nodes, episodes = arena.stats, arena.nodes, arena.episodes
     for b in range(active.shape[0]):
@@ -243,117 +168,8 @@ def begin_step(arena, active):  # type: ignore[no-untyped-def]
             stats[b, nodes[b, episodes[b]["root"]]["state"]]["root_visits"] += 1
 
 
-@kernel
-def _member_std(sums, members, b, state, count):  # type: ignore[no-untyped-def]
-    """Returns the population std of the drawn members' values of a state."""
-    num = members.shape[1]
-    mean = 0.0
-    for i in range(num):
-        mean += sums[b, state, members[b, i]] / count
-    mean /= num
-    variance = 0.0
-    for i in range(num):
-        difference = sums[b, state, members[b, i]] / count - mean
-        variance += difference * difference
-    return np.sqrt(variance / num)
-
-
 @inlined
-def _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef):  # type: ignore[no-untyped-def]
-    """Returns what is added to a child's score besides its value: bonus minus penalties."""
-    entry = stats[b, child]
-    extra = 0.0
-    if bonus_coef != 0.0:
-        count = np.int64(entry["count"])
-        std = _member_std(sums, members, b, child, count)
-        extra += bonus_coef * bonus(
-            np.int64(stats[b, state]["count"]), count, std, np.int64(members.shape[1])
-        )
-    extra -= rules.episode_penalty * entry["root_visits"]
-    extra -= rules.path_penalty * entry["path_visits"]
-    return extra
-
-
-@inlined
-def _score_separable(
-    stats, edges, sums, members, rules, b, state, eligible, measure, risk_coef, cached, bonus, bonus_coef, values, scores
-):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Scores eligible actions at `state`: reward + discount * (measure(child's members) + extra).
-
-    With `cached`, a child's measure is computed only if its count has moved since last time.
-    Mutates: scores [A], values [L] (scratch), and with `cached` score and score_count.
-    """
-    for a in range(eligible.shape[0]):
-        if not eligible[a]:
-            continue
-        edge = edges[b, state, a]
-        child = edge["child"]
-        entry = stats[b, child]
-        count = entry["count"]
-        if cached and entry["score_count"] == count:
-            risk = entry["score"]
-        else:
-            row = sums[b, child]
-            drawn = members[b]
-            for i in range(values.shape[0]):
-                values[i] = row[drawn[i]] / count
-            risk = measure(values, risk_coef)
-            if cached:
-                entry["score"] = risk
-                entry["score_count"] = count
-        extra = _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef)
-        scores[a] = edge["reward"] + rules.discount * (risk + extra)
-
-
-@inlined
-def _score_joint(
-    stats, edges, sums, members, rules, b, state, eligible, measure, risk_coef, bonus, bonus_coef, q, scores
-):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Scores eligible actions at `state` by a joint measure of all members' estimates of all actions.
-
-    Mutates: scores [A], q [A, L] (scratch).
-    """
-    for a in range(eligible.shape[0]):
-        if not eligible[a]:
-            continue
-        edge = edges[b, state, a]
-        child = edge["child"]
-        count = stats[b, child]["count"]
-        extra = _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef)
-        for i in range(q.shape[1]):
-            q[a, i] = edge["reward"] + rules.discount * (sums[b, child, members[b, i]] / count + extra)
-    measure(q, eligible, risk_coef, scores)
-
-
-@inlined
-def _best(scores, eligible, episodes, b, highest):  # type: ignore[no-untyped-def]
-    """Returns the best eligible action, or -1 if none is. Exact ties: the highest action, or a random one.
-
-    Mutates: episodes[b].rng, only when a random tie has to be broken.
-    """
-    best = -1
-    ties = 0
-    for a in range(scores.shape[0]):
-        if eligible[a]:
-            if best < 0 or scores[a] > scores[best]:
-                best = a
-                ties = 1
-            elif scores[a] == scores[best]:
-                ties += 1
-                if highest:
-                    best = a
-    if ties > 1 and not highest:
-        skip = random_below(episodes, b, ties)
-        for a in range(best, scores.shape[0]):
-            if eligible[a] and scores[a] == scores[best]:
-                if skip == 0:
-                    return a
-                skip -= 1
-    return best
-
-
-@inlined
-def _select(arena, scratch, rules, separable, joint, bonus, b):  # type: ignore[no-untyped-def]
+def _select(arena, scratch, rules, separable, joint, bonus, b):
     """Walks episode b from its root to a leaf. First half of a pass.
 
     A leaf whose state was expanded before gets its children from the graph at once.
@@ -391,23 +207,23 @@ def _select(arena, scratch, rules, separable, joint, bonus, b):  # type: ignore[
             kind = DEAD_END
             break
         if rules.is_joint:
-            _score_joint(
+            score_joint(
                 stats, edges, sums, members, rules, b, state, eligible,
                 joint, rules.risk_coef, bonus, rules.bonus_coef, scratch.q, scores,
             )  # fmt: skip
         else:
-            _score_separable(
+            score_separable(
                 stats, edges, sums, members, rules, b, state, eligible,
                 separable, rules.risk_coef, True, bonus, rules.bonus_coef, scratch.drawn, scores,
             )  # fmt: skip
-        node = first + _best(scores, eligible, episodes, b, False)
+        node = first + best_action(scores, eligible, episodes, b, False)
     episodes[b]["leaf"] = node
     episodes[b]["leaf_kind"] = kind
     return unknown
 
 
 @kernel
-def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_slots, new_states, new_rows):  # type: ignore[no-untyped-def]
+def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_slots, new_states, new_rows):
     """Enters the model's answer for the pending leaves into the graph and hangs their children.
 
     Args: slots [k]; rows [k, A, W]; rewards, terminal, solved [k, A].
@@ -424,9 +240,7 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
         node = np.int64(episodes[b]["leaf"])
         state = nodes[b, node]["state"]
         for a in range(rows.shape[1]):
-            child, created = _find_or_create(
-                stats, edges, words, table, episodes, b, rows[k, a], transpositions
-            )
+            child, created = _find_or_create(stats, edges, words, table, episodes, b, rows[k, a], transpositions)
             edges[b, state, a]["child"] = child
             edges[b, state, a]["reward"] = rewards[k, a]
             if created:
@@ -442,7 +256,7 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
 
 
 @inlined
-def _back_up(arena, scratch, rules, b):  # type: ignore[no-untyped-def]
+def _back_up(arena, scratch, rules, b):
     """Carries the value of episode b's leaf up to its root. Second half of a pass.
 
     The value is the leaf's own mean, zero at an end, or the dead-end value, which the dead end itself receives too.
@@ -485,7 +299,7 @@ def _back_up(arena, scratch, rules, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sweep(arena, scratch, rules, addresses, active, does_back_up, does_select, pending_slots, pending_rows):  # type: ignore[no-untyped-def]
+def sweep(arena, scratch, rules, addresses, active, does_back_up, does_select, pending_slots, pending_rows):
     """Ends the pass under way and begins the next, for every active episode (or only one of the two).
 
     Both in one sweep, because the next selection walks where the backup has just been and finds it in the cache.
@@ -517,47 +331,20 @@ def sweep(arena, scratch, rules, addresses, active, does_back_up, does_select, p
 
 
 @kernel
-def score_root(arena, scratch, rules, addresses, b):  # type: ignore[no-untyped-def]
-    """Scores the move to be made at episode b's root with the final measure.
-
-    Moves that stay where they are are not eligible with loop avoidance, unless there is no other.
-    Mutates: scratch.eligible and scratch.scores hold the answer.
-    """
-    stats, edges, sums, members = arena.stats, arena.edges, arena.sums, arena.members
-    eligible, scores = scratch.eligible, scratch.scores
-    bonus = bonus_at(addresses.bonus)
-    state = arena.nodes[b, arena.episodes[b]["root"]]["state"]
-    any_eligible = False
-    for a in range(eligible.shape[0]):
-        eligible[a] = not (rules.avoid_loops and edges[b, state, a]["child"] == state)
-        any_eligible |= eligible[a]
-    if not any_eligible:
-        eligible[:] = True
-    if rules.final_is_joint:
-        _score_joint(
-            stats, edges, sums, members, rules, b, state, eligible,
-            joint_at(addresses.final_joint), rules.final_risk_coef, bonus, rules.final_bonus_coef, scratch.q, scores,
-        )  # fmt: skip
-    else:
-        _score_separable(
-            stats, edges, sums, members, rules, b, state, eligible,
-            separable_at(addresses.final_separable), rules.final_risk_coef, False, bonus, rules.final_bonus_coef, scratch.drawn, scores,
-        )  # fmt: skip
-
-
-@kernel
-def choose(arena, scratch, rules, addresses, active, actions):  # type: ignore[no-untyped-def]
-    """Chooses the move of every active episode. Mutates: actions [B], rng."""
-    for b in range(active.shape[0]):
-        if active[b]:
-            score_root(arena, scratch, rules, addresses, b)
-            actions[b] = _best(scratch.scores, scratch.eligible, arena.episodes, b, rules.final_highest)
-
-
-@kernel
 def correct(
-    arena, transpositions, slots, actions, rows, rewards, terminal, solved, errors, fresh_nodes, new_slots, new_states
-):  # type: ignore[no-untyped-def]  # fmt: skip
+    arena,
+    transpositions,
+    slots,
+    actions,
+    rows,
+    rewards,
+    terminal,
+    solved,
+    errors,
+    fresh_nodes,
+    new_slots,
+    new_states,
+):
     """Repairs the chosen edge of every episode in `slots` [k] where the model had predicted it wrongly.
 
     The truth is rows [k, W], rewards, terminal, solved [k]. A wrong reward or end flag is overwritten. After a wrong
@@ -605,7 +392,7 @@ def correct(
 
 
 @kernel
-def advance(arena, active, actions, fresh_nodes, outcomes):  # type: ignore[no-untyped-def]
+def advance(arena, active, actions, fresh_nodes, outcomes):
     """Makes the chosen moves: the child node becomes the root and keeps its subtree.
 
     Mutates: history, step, root, outcomes [B] (RUNNING, ENDED or CUT_OFF).

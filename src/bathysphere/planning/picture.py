@@ -33,9 +33,7 @@ def draw_graph(graph: SearchGraph, positions: NDArray[Any] | None = None, title:
 
     where = layers(graph) if positions is None else np.asarray(positions, float)
     width, height = np.ptp(where, axis=0)
-    figure = Figure(
-        figsize=(min(3.0 + 0.35 * width, 12.0), min(1.5 + 0.35 * height, 12.0)), layout="constrained"
-    )
+    figure = Figure(figsize=(min(3.0 + 0.35 * width, 12.0), min(1.5 + 0.35 * height, 12.0)), layout="constrained")
     axes = figure.subplots()
     sources, actions = np.nonzero(graph.child >= 0)
     targets = graph.child[sources, actions]

@@ -137,9 +137,7 @@ def _find(name: str, known: dict[str, Compiled], what: str) -> Compiled:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise BathysphereError(
-            f"There is no {what} {name!r}; choose one of {', '.join(sorted(known))}.{hint}"
-        )
+        raise BathysphereError(f"There is no {what} {name!r}; choose one of {', '.join(sorted(known))}.{hint}")
     return known[name]
 
 

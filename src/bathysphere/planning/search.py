@@ -14,11 +14,12 @@ from bathysphere.domains.base import Domain, Model, States, Successors
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import kernels
 from bathysphere.planning.checks import checked_answer, checked_starts, checked_values
+from bathysphere.planning.compiled import Addresses, Rules, Scratch, direct
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack, sweeps_that_fit, unpack
-from bathysphere.planning.kernels import Addresses, Rules, Scratch
 from bathysphere.planning.risk import find_bonus, find_risk_measure
+from bathysphere.planning.scoring import choose
 from bathysphere.random_state import generator_state, restore_generator
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
@@ -87,7 +88,7 @@ class Search:
         self.arena: Arena = allocate(self.sizes, memory_limit=config.memory_limit_mb << 20)
         self.num_episodes = num_episodes
         self.num_started = 0
-        self.model_errors: Counter[str] = Counter({name: 0 for name in MODEL_ERRORS})
+        self.model_errors: Counter[str] = Counter(dict.fromkeys(MODEL_ERRORS, 0))
         self.model_calls = 0  # states expanded by the model
         self.network_calls = 0  # states evaluated by the network
         self.seconds = dict.fromkeys(PHASES, 0.0)
@@ -98,7 +99,7 @@ class Search:
         self._episode = np.zeros(batch, np.int64)
         self._allocate_scratch()
         self._sweeps_until_full = 0
-        self._sweep_kernel = kernels.direct(
+        self._sweep_kernel = direct(
             kernels.sweep,
             self.arena,
             self._scratch,
@@ -134,7 +135,7 @@ class Search:
 
     def move(self) -> list[Episode]:
         """Chooses and makes the planned moves; returns the episodes that finished, in slot order."""
-        kernels.choose(self.arena, self._scratch, self._rules, self._addresses, self._active, self._actions)
+        choose(self.arena, self._scratch, self._rules, self._addresses, self._active, self._actions)
         self._fresh_nodes[:] = -1
         if self.model is not self.domain:
             self._correct()
@@ -220,9 +221,7 @@ class Search:
         seconds["network"] += clock() - t2
 
     def _ask(self, model: Model, states: States) -> Successors:
-        return checked_answer(
-            model.successors(states), len(states), self.sizes.num_actions, self.sizes.state_size
-        )
+        return checked_answer(model.successors(states), len(states), self.sizes.num_actions, self.sizes.state_size)
 
     def _evaluate(self, num_new: int) -> None:
         """Asks the network for the values of the first `num_new` new states and stores them."""
@@ -360,9 +359,7 @@ class Search:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; sizes and config must be the same."""
-        packed = {
-            name.removeprefix("arena."): array for name, array in state.items() if name.startswith("arena.")
-        }
+        packed = {name.removeprefix("arena."): array for name, array in state.items() if name.startswith("arena.")}
         self.arena = unpack(packed, self.sizes, memory_limit=self.config.memory_limit_mb << 20)
         self._sweeps_until_full = 0
         self._active[:] = state["active"]
@@ -384,9 +381,7 @@ def _compile(config: SearchConfig) -> tuple[Rules, Addresses]:
         risk_coef=float(config.risk_coef),
         final_risk_coef=float(config.risk_coef if config.final_risk_coef is None else config.final_risk_coef),
         bonus_coef=0.0 if config.bonus == "none" else float(config.bonus_coef),
-        final_bonus_coef=0.0
-        if config.bonus == "none" or not config.final_bonus
-        else float(config.bonus_coef),
+        final_bonus_coef=0.0 if config.bonus == "none" or not config.final_bonus else float(config.bonus_coef),
         dead_end_value=float(config.dead_end_value or 0.0),
         episode_penalty=float(config.episode_penalty),
         path_penalty=float(config.path_penalty),

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bathysphere.domains import ToyMontezuma
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.progress import Progress
+from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import Row, read_rows
 from bathysphere.runs.snapshots import Snapshots
+from bathysphere.runs.visits import Visits
+from bathysphere.values.ensemble import Ensemble
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,10 +23,15 @@ _PANELS = 5
 _INK, _ROCK, _DEEP, _GOLD = "#1b2a41", "#e4e0da", "#0b4f9e", "#e0a100"
 
 
-def draw_pictures(directory: RunDirectory, snapshots: Snapshots, progress: Progress) -> None:
-    """Writes `learning.png`, and for Deep-sea `uncertainty.png`, into the run's pictures."""
+def draw_pictures(directory: RunDirectory, snapshots: Snapshots, visits: Visits, trainer: Trainer) -> None:
+    """Writes `learning.png`, for Deep-sea `uncertainty.png`, and for Toy Montezuma `rooms.png`."""
+    progress = trainer.progress
     try:
         directory.pictures.mkdir(exist_ok=True)
+        if isinstance(trainer.domain, ToyMontezuma):
+            rooms_figure(trainer.domain, visits, trainer.values).savefig(
+                directory.pictures / "rooms.png", dpi=160
+            )
         if snapshots.steps:
             figure = uncertainty_figure(snapshots, progress)
             figure.savefig(directory.pictures / "uncertainty.png", dpi=160)
@@ -69,6 +78,31 @@ def uncertainty_figure(snapshots: Snapshots, progress: Progress) -> Figure:
     bar.set_label("ensemble standard deviation", color=_INK, fontsize=8)
     bar.ax.tick_params(labelsize=7, colors=_INK)
     bar.outline.set_visible(False)
+    return figure
+
+
+def rooms_figure(domain: ToyMontezuma, visits: Visits, values: Ensemble) -> Figure:
+    """Draws the map twice: coloured by the number of visits, and by the members' standard deviation.
+
+    Each is scaled to its largest value, visits by their logarithm. Cells without visits keep their tiles on
+    the left; on the right they are judged as if reached with every key and door untouched.
+    """
+    from matplotlib.figure import Figure
+
+    counts = np.where(visits.cells > 0, np.log1p(visits.cells), np.nan)
+    panels = (
+        (f"{visits.num_rooms} of {len(domain.rooms)} rooms visited", counts),
+        ("ensemble standard deviation", visits.std_map(values)),
+    )
+    figure = Figure(figsize=(11.0, 4.6), layout="constrained", facecolor="white")
+    for axis, (title, heat) in zip(figure.subplots(1, 2), panels, strict=True):
+        top = np.nanmax(heat, initial=0.0)
+        axis.imshow(domain.render_world(heat=heat / top if top > 0 else heat))
+        axis.set_title(title, color=_INK, fontsize=11, fontweight="bold", loc="left")
+        note = f"bright is at most {np.expm1(top):,.0f} visits" if heat is counts else f"bright is {top:.3g}"
+        axis.set_xlabel(note, color=_INK, fontsize=9)
+        axis.set_xticks([])
+        axis.set_yticks([])
     return figure
 
 

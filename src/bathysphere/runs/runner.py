@@ -22,6 +22,7 @@ from bathysphere.runs.metrics import Meter, MetricsWriter, Row
 from bathysphere.runs.serialise import config_hash
 from bathysphere.runs.snapshots import Snapshots
 from bathysphere.runs.versions import collect_versions
+from bathysphere.runs.visits import Visits
 
 _DISPLAY_SECONDS = 0.2  # between two looks of the display
 
@@ -95,7 +96,7 @@ class _Run:
                 from bathysphere.runs.pictures import draw_pictures
 
                 self.snapshots.take(self.trainer)  # how it ended; checkpoints do without
-                draw_pictures(self.directory, self.snapshots, self.trainer.progress)
+                draw_pictures(self.directory, self.snapshots, self.visits, self.trainer)
             write_json(self.directory.result_file, result)
         return result
 
@@ -105,12 +106,14 @@ class _Run:
         _set_torch_threads(self.config.lanes)
         self.meter = Meter(self.config.log_every)
         self.snapshots = Snapshots(self.trainer)
+        self.visits = Visits(self.trainer.domain)
         checkpoint = self.store.load(fallback=fallback)
         if checkpoint is not None:
             arrays = checkpoint.arrays
             self.trainer.load_state_dict(arrays)
             self.meter.load_state_dict(_section(arrays, "meter."))
             self.snapshots.load_state_dict(_section(arrays, "snapshots."))
+            self.visits.load_state_dict(_section(arrays, "visits."))
             self.seconds_before = checkpoint.seconds
         self.meter.start(self.trainer, self.seconds_before)
         self.writer = MetricsWriter(
@@ -125,9 +128,10 @@ class _Run:
             while (reason := self._stop_reason(interrupted)) is None:
                 episodes = trainer.advance()
                 self.snapshots.record(trainer)
+                self.visits.record(episodes)
                 if new_row := self.meter.record(trainer, episodes, self._seconds()):
-                    self.writer.write(new_row)
-                    row = new_row
+                    row = new_row | self.visits.columns()
+                    self.writer.write(row)
                 now = time.perf_counter()
                 if self.display and now - shown >= _DISPLAY_SECONDS:
                     self.display.update(progress, self._seconds(), row)
@@ -170,6 +174,7 @@ class _Run:
             **self.trainer.state_dict(),
             **{f"meter.{name}": array for name, array in self.meter.state_dict().items()},
             **{f"snapshots.{name}": array for name, array in self.snapshots.state_dict().items()},
+            **{f"visits.{name}": array for name, array in self.visits.state_dict().items()},
         }
         self.store.save(arrays, self.trainer.progress.env_steps, self._seconds())
 
@@ -190,6 +195,7 @@ class _Run:
             "solved_step": progress.solved_step,
             "win_rate_100": progress.win_rate(100),
             "win_rate_1000": progress.win_rate(1000),
+            **self.visits.totals(),
             "wall_seconds": seconds,
             "env_steps_per_second": progress.env_steps / seconds,
             "stopped_by": stopped_by,

@@ -54,7 +54,7 @@ def _summary(row: dict[str, Any]) -> Any:
 
 
 def _group(name: str) -> str:
-    if name.startswith(("win_rate", "episode", "solution")):
+    if name.startswith(("win_rate", "episode", "solution", "rooms")):
         return "play"
     if name.startswith(("share_", "seconds", "env_steps_per_second")):
         return "time"

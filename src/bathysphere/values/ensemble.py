@@ -85,8 +85,8 @@ class Ensemble:
         is_fitting = targets.shape in {(*expected, 1), (*expected, self.num_members)}
         if not is_fitting or mask.shape != (*expected, self.num_members):
             raise BathysphereError(
-                f"targets have shape {targets.shape} and the mask {mask.shape}; expected {(*expected, 1)} (or as "
-                f"many as members) and {(*expected, self.num_members)} for observations of shape "
+                f"targets have shape {targets.shape} and the mask {mask.shape}; expected {(*expected, 1)} "
+                f"(or as many as members) and {(*expected, self.num_members)} for observations of shape "
                 f"{observations.shape}."
             )
         return self._learner.update(Batch(observations, targets, mask))

@@ -1,0 +1,181 @@
+"""How actions are ranked: the compiled half of `SearchConfig.risk`, penalties, bonuses and tie rules."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bathysphere.planning.compiled import GOLDEN, MIX_1, MIX_2, S11, S27, S30, S31, inlined, kernel
+from bathysphere.planning.risk import bonus_at, joint_at, separable_at
+
+
+@kernel
+def random_below(episodes, b, n):
+    """Returns a uniform integer in [0, n) from episode b's splitmix64 stream. Mutates: episodes[b].rng."""
+    z = episodes[b]["rng"] + GOLDEN
+    episodes[b]["rng"] = z
+    z = (z ^ (z >> S30)) * MIX_1
+    z = (z ^ (z >> S27)) * MIX_2
+    z = z ^ (z >> S31)
+    return np.int64(float(z >> S11) * 2.0**-53 * n)
+
+
+@kernel
+def _member_std(sums, members, b, state, count):
+    """Returns the population std of the drawn members' values of a state."""
+    num = members.shape[1]
+    mean = 0.0
+    for i in range(num):
+        mean += sums[b, state, members[b, i]] / count
+    mean /= num
+    variance = 0.0
+    for i in range(num):
+        difference = sums[b, state, members[b, i]] / count - mean
+        variance += difference * difference
+    return np.sqrt(variance / num)
+
+
+@inlined
+def _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef):
+    """Returns what is added to a child's score besides its value: bonus minus penalties."""
+    entry = stats[b, child]
+    extra = 0.0
+    if bonus_coef != 0.0:
+        count = np.int64(entry["count"])
+        std = _member_std(sums, members, b, child, count)
+        extra += bonus_coef * bonus(np.int64(stats[b, state]["count"]), count, std, np.int64(members.shape[1]))
+    extra -= rules.episode_penalty * entry["root_visits"]
+    extra -= rules.path_penalty * entry["path_visits"]
+    return extra
+
+
+@inlined
+def score_separable(
+    stats,
+    edges,
+    sums,
+    members,
+    rules,
+    b,
+    state,
+    eligible,
+    measure,
+    risk_coef,
+    cached,
+    bonus,
+    bonus_coef,
+    values,
+    scores,
+):
+    """Scores eligible actions at `state`: reward + discount * (measure(child's members) + extra).
+
+    With `cached`, a child's measure is computed only if its count has moved since last time.
+    Mutates: scores [A], values [L] (scratch), and with `cached` score and score_count.
+    """
+    for a in range(eligible.shape[0]):
+        if not eligible[a]:
+            continue
+        edge = edges[b, state, a]
+        child = edge["child"]
+        entry = stats[b, child]
+        count = entry["count"]
+        if cached and entry["score_count"] == count:
+            risk = entry["score"]
+        else:
+            row = sums[b, child]
+            drawn = members[b]
+            for i in range(values.shape[0]):
+                values[i] = row[drawn[i]] / count
+            risk = measure(values, risk_coef)
+            if cached:
+                entry["score"] = risk
+                entry["score_count"] = count
+        extra = _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef)
+        scores[a] = edge["reward"] + rules.discount * (risk + extra)
+
+
+@inlined
+def score_joint(
+    stats, edges, sums, members, rules, b, state, eligible, measure, risk_coef, bonus, bonus_coef, q, scores
+):
+    """Scores eligible actions at `state` by a joint measure of all members' estimates of all actions.
+
+    Mutates: scores [A], q [A, L] (scratch).
+    """
+    for a in range(eligible.shape[0]):
+        if not eligible[a]:
+            continue
+        edge = edges[b, state, a]
+        child = edge["child"]
+        count = stats[b, child]["count"]
+        extra = _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef)
+        for i in range(q.shape[1]):
+            q[a, i] = edge["reward"] + rules.discount * (sums[b, child, members[b, i]] / count + extra)
+    measure(q, eligible, risk_coef, scores)
+
+
+@inlined
+def best_action(scores, eligible, episodes, b, highest):
+    """Returns the best eligible action, or -1 if none is. Exact ties: the highest action, or a random one.
+
+    Mutates: episodes[b].rng, only when a random tie has to be broken.
+    """
+    best = -1
+    ties = 0
+    for a in range(scores.shape[0]):
+        if eligible[a]:
+            if best < 0 or scores[a] > scores[best]:
+                best = a
+                ties = 1
+            elif scores[a] == scores[best]:
+                ties += 1
+                if highest:
+                    best = a
+    if ties > 1 and not highest:
+        skip = random_below(episodes, b, ties)
+        for a in range(best, scores.shape[0]):
+            if eligible[a] and scores[a] == scores[best]:
+                if skip == 0:
+                    return a
+                skip -= 1
+    return best
+
+
+@kernel
+def score_root(arena, scratch, rules, addresses, b):
+    """Scores the move to be made at episode b's root with the final measure.
+
+    Moves that stay where they are are not eligible with loop avoidance, unless there is no other.
+    Mutates: scratch.eligible and scratch.scores hold the answer.
+    """
+    stats, edges, sums, members = arena.stats, arena.edges, arena.sums, arena.members
+    eligible, scores = scratch.eligible, scratch.scores
+    bonus = bonus_at(addresses.bonus)
+    state = arena.nodes[b, arena.episodes[b]["root"]]["state"]
+    any_eligible = False
+    for a in range(eligible.shape[0]):
+        eligible[a] = not (rules.avoid_loops and edges[b, state, a]["child"] == state)
+        any_eligible |= eligible[a]
+    if not any_eligible:
+        eligible[:] = True
+    risk_coef, bonus_coef = rules.final_risk_coef, rules.final_bonus_coef
+    if rules.final_is_joint:
+        joint = joint_at(addresses.final_joint)
+        score_joint(
+            stats, edges, sums, members, rules, b, state, eligible,
+            joint, risk_coef, bonus, bonus_coef, scratch.q, scores,
+        )  # fmt: skip
+    else:
+        separable = separable_at(addresses.final_separable)
+        score_separable(
+            stats, edges, sums, members, rules, b, state, eligible,
+            separable, risk_coef, False, bonus, bonus_coef, scratch.drawn, scores,
+        )  # fmt: skip
+
+
+@kernel
+def choose(arena, scratch, rules, addresses, active, actions):
+    """Chooses the move of every active episode. Mutates: actions [B], rng."""
+    for b in range(active.shape[0]):
+        if active[b]:
+            score_root(arena, scratch, rules, addresses, b)
+            actions[b] = best_action(scratch.scores, scratch.eligible, arena.episodes, b, rules.final_highest)
