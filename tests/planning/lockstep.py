@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bathysphere.planning import Episode, Search, SearchConfig, kernels
-from bathysphere.planning.graph import check_graph
+from bathysphere.planning.graph import check_graph, ensure_room
 from tests.oracles.planner import OracleEpisode
 
 
@@ -124,11 +124,11 @@ def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model
         for oracle in running.values():
             oracle.begin_step()
         if compare_passes:
-            # The same kernels with the halves of a pass apart, so that there is something to look at between.
+            # What Search.plan does, with a look after every pass.
+            search.arena = ensure_room(search.arena, search.sizes, config.passes, 2**30)
             kernels.begin_step(search.arena, search.active)
-            for _ in range(config.passes):
-                search._sweep(back_up=False, select=True)
-                search._sweep(back_up=True, select=False)
+            for number in range(config.passes):
+                search._run_passes(number + 1)
                 for b, oracle in running.items():
                     oracle.one_pass()
                     assert_same(search, b, oracle)

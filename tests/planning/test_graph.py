@@ -203,7 +203,7 @@ def test_growth_keeps_everything():
     arena, sizes = search.arena, search.sizes
     small = unpack(pack(arena), sizes, memory_limit=2**30)
     small.episodes["num_nodes"][:] = arena.nodes.shape[1]  # as if every node were taken
-    grown = ensure_room(small, sizes, 1 << 40)
+    grown = ensure_room(small, sizes, 15, 1 << 40)
     assert grown.nodes.shape[1] == 2 * arena.nodes.shape[1]
     grown.episodes["num_nodes"][:] = arena.episodes["num_nodes"]
     check_graph(grown)
@@ -224,11 +224,11 @@ def test_the_memory_limit_is_a_sentence():
     arena = allocate(sizes, states=2, nodes=2, memory_limit=2**30)
     arena.episodes["num_states"] = 2
     arena.episodes["stamp"] = 1
-    grown = ensure_room(arena, sizes, 1 << 40)
+    grown = ensure_room(arena, sizes, 10, 1 << 40)
     enough = arena_bytes(sizes, grown.stats.shape[1], grown.nodes.shape[1])
-    ensure_room(arena, sizes, enough)
+    ensure_room(arena, sizes, 10, enough)
     with pytest.raises(BathysphereError, match=r"4 episodes need .* MB.*batch.*search\.memory_limit_mb"):
-        ensure_room(arena, sizes, enough - 1)
+        ensure_room(arena, sizes, 10, enough - 1)
 
 
 def test_the_memory_limit_holds_from_the_start():

@@ -79,7 +79,7 @@ def test_a_model_that_errs(rate):
     assert numba.config.DISABLE_JIT or all(seen.values()), f"an error was never made: {seen}"
 
 
-def test_fused_sweeps_equal_separate_ones():
+def test_running_on_without_the_model_equals_pass_by_pass():
     for seed in range(NUM_GRAPHS):
         domain, values, _ = draw(4000 + seed)
         config = SearchConfig(risk_coef=1.0, passes=7, episode_penalty=0.1)

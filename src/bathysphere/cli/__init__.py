@@ -16,6 +16,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("bathysphere.cli.evaluate", "let a trained run play, and count its wins"),
     "watch": ("bathysphere.cli.watch", "watch a trained run play, in the terminal or as a film"),
     "runs": ("bathysphere.cli.runs", "list and compare runs"),
+    "reproduce": ("bathysphere.cli.reproduce", "run one of the paper's tables or figures again"),
     "play": ("bathysphere.cli.play", "play a world yourself, in the terminal"),
     "draw": (
         "bathysphere.cli.draw",

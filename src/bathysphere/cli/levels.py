@@ -138,8 +138,7 @@ def _generate(command: Generate) -> tuple[dict[str, Any], str]:
     style = format_of(command.out, command.format)
     if (command.solutions or command.run_length) and style != "sok":
         raise BathysphereError(
-            f"Only .sok files hold solutions and run lengths, not {style}. Write to a .sok file "
-            "or use --format sok."
+            f"Only .sok files hold solutions and run lengths, not {style}. Write to a .sok file or use --format sok."
         )
     if not command.out.parent.is_dir():
         raise BathysphereError(f"There is no folder {command.out.parent}. Create it, or write elsewhere.")
@@ -184,8 +183,7 @@ def _check(command: Check) -> tuple[dict[str, Any], str]:
         for number, level in enumerate(levels, start=1):
             if solves(level, ""):
                 raise BathysphereError(
-                    f"{source}: level {number} ('{level.title}') is already solved, no box is off target. "
-                    "Remove it."
+                    f"{source}: level {number} ('{level.title}') is already solved, no box is off target. Remove it."
                 )
             if level.solution is not None and not solves(level, level.solution):
                 raise BathysphereError(
@@ -259,9 +257,7 @@ def _draw(levels: list[Level], path: Path) -> None:
     try:
         Image.fromarray(np.hstack(pictures[1:])).save(path, format="PNG")
     except OSError as error:
-        raise BathysphereError(
-            f"Cannot write {path}: {error.strerror or error}. Choose another place."
-        ) from error
+        raise BathysphereError(f"Cannot write {path}: {error.strerror or error}. Choose another place.") from error
 
 
 def _num_boxes(level: Level) -> int:

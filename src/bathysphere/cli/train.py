@@ -86,9 +86,7 @@ def run(argv: list[str]) -> int:
         result = begin(config, path, display, pictures=options.pictures)
     else:
         _check_same(start, config, options)
-        result = resume(
-            options.resume, display, config=config, fallback=options.fallback, pictures=options.pictures
-        )
+        result = resume(options.resume, display, config=config, fallback=options.fallback, pictures=options.pictures)
     say(result, summary(result), options.json)
     return 0
 
@@ -99,9 +97,7 @@ def summary(result: dict[str, Any]) -> str:
     if solved is not None:
         outcome = f"Solved: first won at step {first:,}, more than half of 50 games at step {solved:,}."
     elif first is not None:
-        outcome = (
-            f"Won {result['wins']:,} times, first at step {first:,}, but not yet more than half of 50 games."
-        )
+        outcome = f"Won {result['wins']:,} times, first at step {first:,}, but not yet more than half of 50 games."
     else:
         outcome = "Not one game was won."
     lines = [
@@ -147,8 +143,7 @@ def _check_same(saved: RunConfig, config: RunConfig, options: Options) -> None:
         raise BathysphereError("--resume goes on in the run's own directory; leave out --run-dir.")
     if changed := differences(saved, config):
         raise BathysphereError(
-            f"A resumed run keeps its settings, and {', '.join(changed)} would change. "
-            "Start a new run for that."
+            f"A resumed run keeps its settings, and {', '.join(changed)} would change. Start a new run for that."
         )
 
 

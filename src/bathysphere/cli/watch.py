@@ -121,7 +121,5 @@ def _show(agent: Agent, played: list[PlayedEpisode], fps: float) -> None:
 
 def _sentence(played: list[PlayedEpisode], file: Path | None) -> str:
     wins = sum(episode.solved for episode in played)
-    text = (
-        f"Won {wins} of {len(played)}, in {', '.join(str(len(episode.actions)) for episode in played)} moves."
-    )
+    text = f"Won {wins} of {len(played)}, in {', '.join(str(len(episode.actions)) for episode in played)} moves."
     return text if file is None else f"{text} See {file}."

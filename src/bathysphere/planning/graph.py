@@ -58,6 +58,8 @@ EPISODE = np.dtype(
         ("leaf", np.int32),  # node where the last pass stopped ...
         ("leaf_kind", np.int32),  # ... and why: see kernels.py
         ("step", np.int32),  # real steps taken
+        ("passes", np.int32),  # passes made for the step under way
+        ("is_waiting", np.bool_),  # a pass has reached a leaf and waits for the model; never between moves
     ],
     align=True,
 )
@@ -135,9 +137,12 @@ def allocate(sizes: Sizes, states: int = FIRST_STATES, nodes: int = 4 * FIRST_ST
     return Arena(**{name: np.zeros(shape, dtype) for name, (shape, dtype) in _shapes(sizes, states, nodes).items()})
 
 
-def ensure_room(arena: Arena, sizes: Sizes, memory_limit: int) -> Arena:
-    """Returns an arena in which one more sweep fits, with whatever follows it, growing it if need be."""
-    need = _growth(sizes)
+def ensure_room(arena: Arena, sizes: Sizes, num_passes: int, memory_limit: int) -> Arena:
+    """Returns an arena in which one more move fits, growing it if need be.
+
+    A pass adds at most one state and one node per action to an episode, and the move itself one more.
+    """
+    need = num_passes * sizes.num_actions + 1
     states, nodes = arena.stats.shape[1], arena.nodes.shape[1]
     more_states = _room(states, int(arena.episodes["num_states"].max()) + need)
     more_nodes = _room(nodes, int(arena.episodes["num_nodes"].max()) + need)
@@ -151,23 +156,6 @@ def ensure_room(arena: Arena, sizes: Sizes, memory_limit: int) -> Arena:
         getattr(grown, name)[:] = getattr(arena, name)
     rebuild_table(grown.words, grown.table, grown.episodes)
     return grown
-
-
-def _growth(sizes: Sizes) -> int:
-    """Returns the most states (and the most nodes) that a sweep can add to an episode.
-
-    A pass creates at most one of each per action, a move one more, and a new episode starts with one.
-    """
-    return sizes.num_actions + 1
-
-
-def sweeps_that_fit(arena: Arena, sizes: Sizes) -> int:
-    """Returns how many sweeps surely fit before `ensure_room` must be asked again; at least 1 after it was."""
-    room: int = min(
-        arena.stats.shape[1] - int(arena.episodes["num_states"].max()),
-        arena.nodes.shape[1] - int(arena.episodes["num_nodes"].max()),
-    )
-    return room // _growth(sizes)
 
 
 def _room(capacity: int, need: int) -> int:
@@ -238,6 +226,7 @@ def check_graph(arena: Arena, *, transpositions: bool = True) -> None:
             assert sorted(in_use["state"]) == list(range(num_states)), "table and states disagree"
         assert (stats["count"] >= 1).all(), "a state has no value"
         assert np.isfinite(sums).all(), "a sum is not finite"
+        assert not episode["is_waiting"], "a pass was not ended"
         assert (stats["path_visits"] == 0).all(), "a path was not undone"
         assert not (stats["solved"] & ~stats["terminal"]).any(), "a solved state goes on"
 

@@ -161,10 +161,11 @@ def store_values(arena, slots, states, values):
 
 @kernel
 def begin_step(arena, active):
-    """Counts the root as visited once more by the episode. Mutates: root_visits."""
+    """Counts the root as visited once more by the episode. Mutates: root_visits, passes."""
     stats, nodes, episodes = arena.stats, arena.nodes, arena.episodes
     for b in range(active.shape[0]):
         if active[b]:
+            episodes[b]["passes"] = 0
             stats[b, nodes[b, episodes[b]["root"]]["state"]]["root_visits"] += 1
 
 
@@ -200,8 +201,7 @@ def _select(arena, scratch, rules, separable, joint, bonus, b):
         entry["path_visits"] += 1
         any_eligible = False
         for a in range(edges.shape[2]):
-            on_path = stats[b, edges[b, state, a]["child"]]["path_visits"] > 0
-            eligible[a] = not (rules.avoid_loops and on_path)
+            eligible[a] = not rules.avoid_loops or stats[b, edges[b, state, a]["child"]]["path_visits"] == 0
             any_eligible |= eligible[a]
         if not any_eligible:
             kind = DEAD_END
@@ -292,41 +292,50 @@ def _back_up(arena, scratch, rules, b):
         entry = stats[b, state]
         entry["path_visits"] -= 1
         entry["count"] += 1
+        row = sums[b, state]
         for i in range(num_members):
-            value[i] = reward + discount * value[i]
-            sums[b, state, i] += value[i]
+            carried = reward + discount * value[i]
+            value[i] = carried
+            row[i] += carried
         node = parent
 
 
 @kernel
-def sweep(arena, scratch, rules, addresses, active, does_back_up, does_select, pending_slots, pending_rows):
-    """Ends the pass under way and begins the next, for every active episode (or only one of the two).
+def sweep(arena, scratch, rules, addresses, active, num_passes, pending_slots, pending_rows):
+    """Takes every active episode as far as it gets without the model: to `num_passes` passes of this move, or to a leaf
+    whose children only the model knows.
 
-    Both in one sweep, because the next selection walks where the backup has just been and finds it in the cache.
-    Leaves whose children only the model knows are named in `pending_slots` [B], their states in `pending_rows` [B, W].
-    Mutates: see `_back_up` and `_select`; the two outputs.
+    An episode that waited for the model begins by ending that pass. About half of all passes need no model; running
+    them one after another finds the top of the tree still in the cache.
+    Leaves for the model are named in `pending_slots` [B], their states in `pending_rows` [B, W].
+    Mutates: see `_back_up` and `_select`; passes, is_waiting; the two outputs.
 
     Returns:
       How many leaves are pending.
     """
-    separable, joint, bonus = (
-        separable_at(addresses.separable),
-        joint_at(addresses.joint),
-        bonus_at(addresses.bonus),
-    )
+    separable, joint, bonus = separable_at(addresses.separable), joint_at(addresses.joint), bonus_at(addresses.bonus)
     num_pending = 0
     for b in range(active.shape[0]):
         if not active[b]:
             continue
-        if does_back_up:
-            _back_up(arena, scratch, rules, b)
-        if does_select:
+        entry = arena.episodes[b]
+        is_selected = entry["is_waiting"]
+        entry["is_waiting"] = False
+        while True:
+            if is_selected:
+                _back_up(arena, scratch, rules, b)
+                entry["passes"] += 1
+            if entry["passes"] >= num_passes:
+                break
             state = _select(arena, scratch, rules, separable, joint, bonus, b)
+            is_selected = True
             if state >= 0:
+                entry["is_waiting"] = True
                 pending_slots[num_pending] = b
                 for w in range(pending_rows.shape[1]):
                     pending_rows[num_pending, w] = arena.words[b, state, w]
                 num_pending += 1
+                break
     return num_pending
 
 

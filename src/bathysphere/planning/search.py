@@ -17,7 +17,7 @@ from bathysphere.planning.checks import checked_answer, checked_starts, checked_
 from bathysphere.planning.compiled import Addresses, Rules, Scratch, direct
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack, sweeps_that_fit, unpack
+from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack, unpack
 from bathysphere.planning.risk import find_bonus, find_risk_measure
 from bathysphere.planning.scoring import choose
 from bathysphere.random_state import generator_state, restore_generator
@@ -98,16 +98,14 @@ class Search:
         self._active = np.zeros(batch, np.bool_)
         self._episode = np.zeros(batch, np.int64)
         self._allocate_scratch()
-        self._sweeps_until_full = 0
-        self._sweep_kernel = direct(
+        self._sweep = direct(
             kernels.sweep,
             self.arena,
             self._scratch,
             self._rules,
             self._addresses,
             self._active,
-            True,
-            True,
+            config.passes,
             self._pending_slots,
             self._pending_rows,
         )
@@ -126,12 +124,9 @@ class Search:
 
     def plan(self) -> None:
         """Runs all passes of one move, without making it: between `plan` and `move` the decision can be looked at."""
+        self.arena = ensure_room(self.arena, self.sizes, self.config.passes, self.config.memory_limit_mb << 20)
         kernels.begin_step(self.arena, self._active)
-        # A pass ends in the same sweep in which the next one begins.
-        self._sweep(back_up=False, select=True)
-        for _ in range(self.config.passes - 1):
-            self._sweep(back_up=True, select=True)
-        self._sweep(back_up=True, select=False)
+        self._run_passes(self.config.passes)
 
     def move(self) -> list[Episode]:
         """Chooses and makes the planned moves; returns the episodes that finished, in slot order."""
@@ -169,31 +164,24 @@ class Search:
         """The moves of the last step, int32 [B]."""
         return self._actions
 
-    def _sweep(self, *, back_up: bool, select: bool) -> None:
-        """Ends the pass under way and/or begins the next one, up to the point where it can be backed up."""
-        before = time.perf_counter()
-        if self._sweeps_until_full == 0:
-            self._make_room()
-        self._sweeps_until_full -= 1
-        num_pending = self._sweep_kernel(
-            self.arena,
-            self._scratch,
-            self._rules,
-            self._addresses,
-            self._active,
-            back_up,
-            select,
-            self._pending_slots,
-            self._pending_rows,
-        )
-        self.seconds["sweep"] += time.perf_counter() - before
-        if num_pending:
+    def _run_passes(self, num_passes: int) -> None:
+        """Brings every running episode to `num_passes` passes of this move."""
+        while True:
+            before = time.perf_counter()
+            num_pending = self._sweep(
+                self.arena,
+                self._scratch,
+                self._rules,
+                self._addresses,
+                self._active,
+                num_passes,
+                self._pending_slots,
+                self._pending_rows,
+            )
+            self.seconds["sweep"] += time.perf_counter() - before
+            if num_pending == 0:
+                return
             self._expand(num_pending)
-
-    def _make_room(self) -> None:
-        """Grows the arena if one more sweep and one more move might not fit, and notes how many surely do."""
-        self.arena = ensure_room(self.arena, self.sizes, self.config.memory_limit_mb << 20)
-        self._sweeps_until_full = sweeps_that_fit(self.arena, self.sizes)
 
     def _expand(self, num_pending: int) -> None:
         """Asks the model for the children of the pending leaves, and the network for the values of the new ones."""
@@ -361,7 +349,6 @@ class Search:
         """Restores what `state_dict` returned; sizes and config must be the same."""
         packed = {name.removeprefix("arena."): array for name, array in state.items() if name.startswith("arena.")}
         self.arena = unpack(packed, self.sizes, memory_limit=self.config.memory_limit_mb << 20)
-        self._sweeps_until_full = 0
         self._active[:] = state["active"]
         self._episode[:] = state["episode"]
         self.num_started = int(state["num_started"])

@@ -61,8 +61,7 @@ class Agent:
             inner: Any = getattr(where, "unwrapped", None)
             if not hasattr(inner, "get_state"):
                 raise BathysphereError(
-                    "act takes an environment made by bathysphere.gym or a state; "
-                    f"got {type(where).__name__}."
+                    f"act takes an environment made by bathysphere.gym or a state; got {type(where).__name__}."
                 )
             state = np.frombuffer(inner.get_state().state, np.uint8)
         if state.dtype != np.uint8 or state.shape != (self.domain.state_size,):
@@ -92,9 +91,7 @@ def load_values(run_dir: Path) -> tuple[RunConfig, Domain, Ensemble]:
     config = directory.load_config()
     store = CheckpointStore(directory.checkpoints, config_hash(config))
     if not (paths := store.paths()):
-        raise BathysphereError(
-            f"{run_dir} has no checkpoint yet. Train it: bathysphere train --resume {run_dir}"
-        )
+        raise BathysphereError(f"{run_dir} has no checkpoint yet. Train it: bathysphere train --resume {run_dir}")
     weights = store.read_weights(paths[-1])
     domain = make_domain(config.domain)
     values = Ensemble(config.values, config.optimiser, domain.observation, config.seed, config.device)

@@ -129,19 +129,13 @@ class CheckpointStore:
         for rest in (*self.folder.glob(".new-*"), *self.folder.glob(".old-*")):
             shutil.rmtree(rest, ignore_errors=True)
 
-    def _write(
-        self, folder: Path, arrays: Mapping[str, NDArray[Any]], env_steps: int, seconds: float
-    ) -> None:
+    def _write(self, folder: Path, arrays: Mapping[str, NDArray[Any]], env_steps: int, seconds: float) -> None:
         from safetensors.numpy import save
 
         folder.mkdir(parents=True)
         files = {}
         for name, is_weights in ((WEIGHTS, True), (STATE, False)):
-            part = {
-                k: np.asarray(v, order="C")
-                for k, v in arrays.items()
-                if k.startswith("values.") == is_weights
-            }
+            part = {k: np.asarray(v, order="C") for k, v in arrays.items() if k.startswith("values.") == is_weights}
             content = save(part)
             write_synced(folder / name, content)
             files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
@@ -185,9 +179,7 @@ def _read_checked(path: Path, expected: dict[str, Any]) -> bytes:
     except OSError as error:
         raise BathysphereError(f"Cannot read {path}: {error.strerror or error}.") from error
     if len(content) != expected["bytes"]:
-        raise BathysphereError(
-            f"{path} is damaged: it has {len(content)} bytes instead of {expected['bytes']}."
-        )
+        raise BathysphereError(f"{path} is damaged: it has {len(content)} bytes instead of {expected['bytes']}.")
     if hashlib.sha256(content).hexdigest() != expected["sha256"]:
         raise BathysphereError(f"{path} is damaged: its content is not what was saved (SHA-256 differs).")
     return content

@@ -53,8 +53,7 @@ class RunDirectory:
         directory = cls(path)
         if not directory.config_file.is_file():
             raise BathysphereError(
-                f"{path} is not a run directory: it has no config.json. "
-                "'bathysphere runs' lists the runs there are."
+                f"{path} is not a run directory: it has no config.json. 'bathysphere runs' lists the runs there are."
             )
         return directory
 

@@ -58,6 +58,4 @@ def read_json(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise BathysphereError(f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
     except json.JSONDecodeError as error:
-        raise BathysphereError(
-            f"{path} is not JSON ({error.msg}, line {error.lineno}); it is damaged."
-        ) from error
+        raise BathysphereError(f"{path} is not JSON ({error.msg}, line {error.lineno}); it is damaged.") from error

@@ -24,9 +24,7 @@ def describe_run(directory: RunDirectory) -> dict[str, Any]:
     The state is running, what the run was stopped by, or unfinished: it died, and can be resumed.
     """
     about: dict[str, Any] = {"run_dir": str(directory.path), "preset": "?", "seed": None, "state": "damaged"}
-    about |= dict.fromkeys(_NUMBERS[:-1], 0) | dict.fromkeys(
-        ("first_solved_step", "solved_step", _NUMBERS[-1])
-    )
+    about |= dict.fromkeys(_NUMBERS[:-1], 0) | dict.fromkeys(("first_solved_step", "solved_step", _NUMBERS[-1]))
     try:
         config = directory.load_config()
         result = directory.load_result()

@@ -29,9 +29,7 @@ def draw_pictures(directory: RunDirectory, snapshots: Snapshots, visits: Visits,
     try:
         directory.pictures.mkdir(exist_ok=True)
         if isinstance(trainer.domain, ToyMontezuma):
-            rooms_figure(trainer.domain, visits, trainer.values).savefig(
-                directory.pictures / "rooms.png", dpi=160
-            )
+            rooms_figure(trainer.domain, visits, trainer.values).savefig(directory.pictures / "rooms.png", dpi=160)
         if snapshots.steps:
             figure = uncertainty_figure(snapshots, progress)
             figure.savefig(directory.pictures / "uncertainty.png", dpi=160)
@@ -64,9 +62,7 @@ def uncertainty_figure(snapshots: Snapshots, progress: Progress) -> Figure:
     for panel, (axis, index) in enumerate(zip(axes, chosen, strict=True)):
         image = axis.imshow(snapshots.maps[index], cmap=colours, vmin=0.0, vmax=top, interpolation="nearest")
         side = len(snapshots.maps[index])
-        axis.plot(
-            side - 1, side - 1, marker="*", markersize=10, color=_GOLD, markeredgecolor="white", clip_on=False
-        )
+        axis.plot(side - 1, side - 1, marker="*", markersize=10, color=_GOLD, markeredgecolor="white", clip_on=False)
         axis.set_xticks([])
         axis.set_yticks([])
         for spine in axis.spines.values():
@@ -94,12 +90,12 @@ def rooms_figure(domain: ToyMontezuma, visits: Visits, values: Ensemble) -> Figu
         (f"{visits.num_rooms} of {len(domain.rooms)} rooms visited", counts),
         ("ensemble standard deviation", visits.std_map(values)),
     )
-    figure = Figure(figsize=(11.0, 4.6), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(11.0, 3.2), layout="constrained", facecolor="white")
     for axis, (title, heat) in zip(figure.subplots(1, 2), panels, strict=True):
         top = np.nanmax(heat, initial=0.0)
         axis.imshow(domain.render_world(heat=heat / top if top > 0 else heat))
         axis.set_title(title, color=_INK, fontsize=11, fontweight="bold", loc="left")
-        note = f"bright is at most {np.expm1(top):,.0f} visits" if heat is counts else f"bright is {top:.3g}"
+        note = f"blue: few visits, orange: {np.expm1(top):,.0f}" if heat is counts else f"orange: {top:.3g}"
         axis.set_xlabel(note, color=_INK, fontsize=9)
         axis.set_xticks([])
         axis.set_yticks([])

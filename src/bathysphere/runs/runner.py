@@ -43,9 +43,7 @@ class Display(Protocol):
         ...
 
 
-def run(
-    config: RunConfig, path: Path, display: Display | None = None, *, pictures: bool = True
-) -> dict[str, Any]:
+def run(config: RunConfig, path: Path, display: Display | None = None, *, pictures: bool = True) -> dict[str, Any]:
     """Trains from the beginning in a new directory; returns what `result.json` holds."""
     return _Run(RunDirectory.create(path, config), config, display).go(pictures=pictures)
 
@@ -154,11 +152,7 @@ class _Run:
             return "first_win"
         if stop.on_solved and progress.solved_step is not None:
             return "solved"
-        if (
-            stop.win_rate is not None
-            and progress.episodes >= 1000
-            and progress.win_rate(1000) >= stop.win_rate
-        ):
+        if stop.win_rate is not None and progress.episodes >= 1000 and progress.win_rate(1000) >= stop.win_rate:
             return "win_rate"
         if stop.episodes is not None and progress.episodes >= stop.episodes:
             return "episodes"

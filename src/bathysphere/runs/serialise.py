@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -70,11 +71,7 @@ def _merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in changes.items():
         old, new = merged.get(key), _plain(value)
-        if (
-            isinstance(old, dict)
-            and isinstance(new, dict)
-            and new.get("name", old.get("name")) == old.get("name")
-        ):
+        if isinstance(old, dict) and isinstance(new, dict) and new.get("name", old.get("name")) == old.get("name"):
             new = _merge(old, new)  # another world keeps nothing of this one's fields
         merged[key] = new
     return merged
@@ -118,16 +115,14 @@ def _read(kind: Any, data: Any, path: str) -> Any:
 def _read_world(data: Any, path: str) -> Any:
     name = data.get("name") if isinstance(data, dict) else data
     if not isinstance(data, dict) or name not in CONFIGS:
-        raise _wrong(
-            f"{path}.name" if isinstance(data, dict) else path, f"a world ({', '.join(CONFIGS)})", name
-        )
+        raise _wrong(f"{path}.name" if isinstance(data, dict) else path, f"a world ({', '.join(CONFIGS)})", name)
     return _read_dataclass(CONFIGS[name], {k: v for k, v in data.items() if k != "name"}, path)
 
 
 def _read_dataclass(kind: Any, data: Any, path: str) -> Any:
     if not isinstance(data, dict):
         raise _wrong(path, "an object with fields", data)
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     known = [field.name for field in fields(kind)]
     prefix = f"{path}." if path else ""
     for key in data:
@@ -136,6 +131,11 @@ def _read_dataclass(kind: Any, data: Any, path: str) -> Any:
             hint = f"Did you mean '{prefix}{near[0]}'?" if near else f"Known are: {', '.join(known)}."
             raise BathysphereError(f"There is no field '{prefix}{key}'. {hint}")
     return kind(**{key: _read(hints[key], value, prefix + key) for key, value in data.items()})
+
+
+@cache  # slow, and a study reads thousands of configs
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _wrong(path: str, expected: str, data: Any) -> BathysphereError:

@@ -64,9 +64,7 @@ def std_map(trainer: Trainer, side: int) -> NDArray[np.float32]:
     It is nan where no value is ever asked for: out of reach, and on the sea bed, where dives end.
     """
     rows, columns = np.indices((side, side), dtype=np.uint16)
-    states = (
-        np.ascontiguousarray(np.stack([rows.ravel(), columns.ravel()], axis=1)).astype("<u2").view(np.uint8)
-    )
+    states = np.ascontiguousarray(np.stack([rows.ravel(), columns.ravel()], axis=1)).astype("<u2").view(np.uint8)
     values = trainer.values.evaluate(trainer.domain.observe(states))
     std: NDArray[np.float32] = values.std(axis=1).reshape(side, side)
     std[(columns > rows) | (rows == side - 1)] = np.nan

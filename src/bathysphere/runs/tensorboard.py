@@ -24,9 +24,7 @@ class Board:
         self._writer: Any = EventsWriter(str(folder / "events"), f".{env_steps:012d}")
         self._event = event_pb2.Event
         start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-        self._writer.write_event(
-            event_pb2.Event(wall_time=time.time(), step=env_steps + 1, session_log=start)
-        )
+        self._writer.write_event(event_pb2.Event(wall_time=time.time(), step=env_steps + 1, session_log=start))
 
     def write(self, row: dict[str, Any]) -> None:
         """Writes a row of the metrics; what is null is left out."""
@@ -48,9 +46,7 @@ def _summary(row: dict[str, Any]) -> Any:
     numbers = {f"{_group(name)}/{name}": value for name, value in row.items() if name != "env_steps"}
     members = numbers.pop("learning/member_losses") or []
     numbers |= {f"member_losses/{number:02d}": loss for number, loss in enumerate(members)}
-    return Summary(
-        value=[Summary.Value(tag=tag, simple_value=v) for tag, v in numbers.items() if v is not None]
-    )
+    return Summary(value=[Summary.Value(tag=tag, simple_value=v) for tag, v in numbers.items() if v is not None])
 
 
 def _group(name: str) -> str:

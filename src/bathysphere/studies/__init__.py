@@ -1,1 +1,31 @@
-"""TODO docstring."""
+"""Studies: the paper's tables and figures, run again and put beside the paper's own numbers."""
+
+from __future__ import annotations
+
+import difflib
+
+from bathysphere.errors import BathysphereError
+from bathysphere.studies import deep_sea, sokoban_single, toy_montezuma
+from bathysphere.studies.study import Study
+
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in (
+        deep_sea.DEEP_SEA,
+        deep_sea.MASKS,
+        deep_sea.ENSEMBLE_SIZE,
+        deep_sea.TARGETS,
+        toy_montezuma.TOY_MONTEZUMA,
+        toy_montezuma.MASKS,
+        sokoban_single.SOKOBAN_SINGLE,
+    )
+}
+
+
+def find_study(name: str) -> Study:
+    """Returns the study called `name`."""
+    if name not in STUDIES:
+        near = difflib.get_close_matches(name, STUDIES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise BathysphereError(f"There is no study {name!r}; choose one of {', '.join(STUDIES)}.{hint}")
+    return STUDIES[name]

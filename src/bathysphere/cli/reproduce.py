@@ -1,0 +1,144 @@
+"""`bathysphere reproduce`: run one of the paper's tables or figures again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.console import Console
+
+from bathysphere.cli.common import parse, say
+from bathysphere.errors import BathysphereError
+from bathysphere.runs.display import duration
+from bathysphere.studies import STUDIES, find_study
+from bathysphere.studies.cost import most_seconds
+from bathysphere.studies.display import StudyDisplay
+from bathysphere.studies.report import StudyFolder, markdown_table, render
+from bathysphere.studies.scheduler import plan, run_all
+from bathysphere.studies.study import BudgetName, Study
+
+_DESCRIPTION = """Run one of the paper's tables or figures again, and put the paper's numbers beside ours.
+
+Runs go on side by side, one thread each. Interrupt it and repeat the command: finished runs are kept, half-finished
+ones go on where they were. The same command gives the same numbers.
+
+Examples:
+
+bathysphere reproduce --list
+
+bathysphere reproduce deep-sea --jobs 4
+
+bathysphere reproduce toy-montezuma --budget paper --seeds 10 --out results/toy-montezuma
+
+bathysphere reproduce toy-montezuma --out results/toy-montezuma --render
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `bathysphere reproduce`."""
+
+    study: tyro.conf.Positional[str] = ""
+    """Name of the study; --list shows them."""
+    seeds: int | None = None
+    """Runs of every setting (boards, for Sokoban). None: as the budget says."""
+    jobs: int | None = None
+    """Runs side by side. None: one for every core."""
+    budget: BudgetName = "small"
+    """small: a laptop and an evening at most; paper: as long as the paper's runs."""
+    out: Path | None = None
+    """Folder of the results. None: studies/STUDY-BUDGET."""
+    render: bool = False
+    """Only make the table, figures and report again, from the raw results in the folder."""
+    list: bool = False
+    """List the studies: what each is, the paper's numbers, and what it costs on this machine."""
+    json: bool = False
+    """Print one JSON object (what summary.json holds) on stdout, and nothing else."""
+
+
+def run(argv: list[str]) -> int:
+    """Runs `bathysphere reproduce <argv>` and returns the exit code: 1 if a run failed."""
+    options = parse(Options, argv, "reproduce", _DESCRIPTION)
+    jobs = (os.cpu_count() or 1) if options.jobs is None else options.jobs
+    if jobs < 1:
+        raise BathysphereError(f"--jobs is {jobs}; expected at least 1.")
+    if options.list:
+        return _list_studies(jobs, options.json)
+    if not options.study:
+        raise BathysphereError(
+            f"'bathysphere reproduce' needs a study: {', '.join(STUDIES)}. "
+            "'bathysphere reproduce --list' explains them."
+        )
+    study = find_study(options.study)
+    folder = StudyFolder(options.out or Path("studies") / f"{study.name}-{options.budget}")
+    num_failed = 0 if options.render else _run_study(study, folder, jobs, options)
+    summary = render(study, folder)
+    text = f"{markdown_table(study.summarise(folder.load()[1]))}\nThe report is {folder.report_file}"
+    if num_failed:
+        text += f"\n{num_failed} runs failed; repeat the command to try them again."
+    say(summary, text, options.json)
+    return 1 if num_failed else 0
+
+
+def _run_study(study: Study, folder: StudyFolder, num_processes: int, options: Options) -> int:
+    """Runs what is not finished yet and writes the raw results; returns the number of runs that failed."""
+    trials = study.trials(options.budget, options.seeds)
+    seeds = options.seeds or study.budgets[options.budget].seeds
+    folder.begin(study, options.budget, f"bathysphere reproduce {study.name} --budget {options.budget} --seeds {seeds}")
+    jobs = plan(trials, folder.runs, [(picture.setting, picture.case) for picture in study.pictures])
+    console = Console(stderr=True, highlight=False)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: save, then stop
+    try:
+        with StudyDisplay(study, num_processes, console) as display:
+            run_all(jobs, num_processes, display)
+    except KeyboardInterrupt:
+        sys.stderr.write("Everything is saved; repeat the command to go on.\n")
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        folder.save(study, jobs)
+    return sum(job.state == "failed" for job in jobs)
+
+
+def _list_studies(jobs: int, as_json: bool) -> int:
+    if not as_json:
+        sys.stderr.write("Measuring the speed of this machine ...\n")
+    speeds: dict[str, float] = {}
+    entries = [_describe(study, jobs, speeds) for study in STUDIES.values()]
+    lines = []
+    for entry in entries:
+        lines += [f"{entry['study']}: {entry['title']} ({entry['source']})"]
+        lines += [f"    paper: {', '.join(entry['paper'])}"] if entry["paper"] else []
+        for name, cost in entry["budgets"].items():
+            lines.append(
+                f"    {name}: {cost['runs']} runs, at most {duration(cost['seconds'])} with {jobs} jobs. "
+                f"{cost['about']}"
+            )
+        lines.append("")
+    say({"studies": entries}, "\n".join(lines).rstrip(), as_json)
+    return 0
+
+
+def _describe(study: Study, jobs: int, speeds: dict[str, float]) -> dict[str, Any]:
+    titles = {setting.name: setting.title for setting in study.settings}
+    metrics = {metric.name: metric.title for metric in study.metrics}
+    return {
+        "study": study.name,
+        "title": study.title,
+        "source": study.source,
+        "about": study.about,
+        "paper": [f"{titles[s]}: {number.text} {metrics[m]}" for (s, m), number in study.paper.items()],
+        "budgets": {
+            name: {
+                "about": budget.about,
+                "runs": len(study.trials(name)),
+                "seconds": most_seconds(study, name, jobs, speeds),
+            }
+            for name, budget in study.budgets.items()
+        },
+    }

@@ -1,0 +1,190 @@
+"""Running the runs of a study side by side, each in a process of its own with one thread."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from bathysphere.errors import BathysphereError
+from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.serialise import config_hash, differences, to_dict
+from bathysphere.studies.study import Record, Trial
+
+State = Literal["waiting", "running", "finished", "failed"]
+
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+_LOOK_SECONDS = 0.1  # between two looks at the processes
+_ERRORS = "errors.txt"  # in the run directory: what the process wrote to standard error
+
+
+@dataclass
+class Job:
+    """A run and how far it is."""
+
+    trial: Trial
+    path: Path
+    pictures: bool = False
+    state: State = "waiting"
+    result: dict[str, Any] | None = None
+    error: str | None = None
+    process: subprocess.Popen[bytes] | None = None
+    began: float = 0.0
+
+    def record(self) -> Record:
+        """Returns the run's row of the raw results."""
+        outcome = {k: v for k, v in (self.result or {}).items() if k not in ("seed", "run_dir")}
+        return {
+            **self.trial.identity(),
+            "state": self.state,
+            "error": self.error,
+            "config_hash": config_hash(self.trial.config),
+            "steps": self.trial.config.steps,
+            **outcome,
+        }
+
+
+class Watcher(Protocol):
+    """Somebody who watches a study."""
+
+    def update(self, jobs: Sequence[Job]) -> None:
+        """Called about ten times a second."""
+        ...
+
+
+def plan(trials: Sequence[Trial], folder: Path, pictures: Sequence[tuple[str, str]] = ()) -> list[Job]:
+    """Returns a job for every trial; those that are finished in `folder` are recognised.
+
+    Args:
+      trials: what to run.
+      folder: where the runs are.
+      pictures: (setting, case) whose first seed draws pictures.
+
+    Raises:
+      BathysphereError: if the folder holds a run with other settings under a trial's name.
+    """
+    jobs = []
+    for trial in trials:
+        is_drawn = trial.seed == 0 and (trial.setting, trial.case.name) in pictures
+        job = Job(trial, folder / trial.folder, is_drawn)
+        if job.path.exists():
+            job.result = _finished_result(job)
+            job.state = "waiting" if job.result is None else "finished"
+        jobs.append(job)
+    return jobs
+
+
+def run_all(jobs: Sequence[Job], num_processes: int, watcher: Watcher) -> None:
+    """Runs what is not finished. A run that fails does not stop the others.
+
+    On an interrupt all processes save and stop before it is passed on, and `plan` continues from there.
+
+    Mutates: jobs.
+    """
+    waiting = [job for job in jobs if job.state == "waiting"]
+    running: list[Job] = []
+    with _stopping(running):
+        while waiting or running:
+            while waiting and len(running) < num_processes:
+                job = waiting.pop(0)
+                running.append(job)  # first: an interrupt must find it
+                _start(job)
+            for job in [job for job in running if job.process is not None and job.process.poll() is not None]:
+                _close(job)
+                running.remove(job)
+            watcher.update(jobs)
+            time.sleep(_LOOK_SECONDS)
+    watcher.update(jobs)
+
+
+def _finished_result(job: Job) -> dict[str, Any] | None:
+    """Returns the result of a run that needs nothing more; None if it should be continued."""
+    directory = RunDirectory(job.path)
+    if not directory.config_file.is_file():
+        return None
+    old, new = directory.load_config(), job.trial.config
+    changed = differences(old, new)
+    if not changed and (old.steps > new.steps or to_dict(old)["stop"] != to_dict(new)["stop"]):
+        changed = ["the budget"]
+    if changed:
+        raise BathysphereError(
+            f"{job.path} holds a run with other settings ({', '.join(changed)}). "
+            "Choose another --out, or remove that folder."
+        )
+    result = directory.load_result()
+    if old.steps < new.steps or result is None or result["stopped_by"] == "interrupted":
+        return None
+    return result
+
+
+def _start(job: Job) -> None:
+    directory = RunDirectory(job.path)
+    if directory.config_file.is_file():
+        directory.result_file.unlink(missing_ok=True)
+        directory.save_config(job.trial.config)  # the budget may have grown
+    else:
+        if job.path.exists():  # killed while it was made: there is no run in it yet
+            shutil.rmtree(job.path)
+        RunDirectory.create(job.path, job.trial.config)
+    command = [sys.executable, "-m", "bathysphere.studies.worker", str(job.path)]
+    with (job.path / _ERRORS).open("wb") as errors:
+        job.process = subprocess.Popen(
+            command + ["--pictures"] * job.pictures,
+            stdin=subprocess.PIPE,  # its end tells the process to stop, also when we are gone
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            env={**os.environ, **dict.fromkeys(_THREADS, "1")},
+            start_new_session=True,  # Ctrl-C is for us; we pass it on
+        )
+    job.state, job.began = "running", time.monotonic()
+
+
+def _close(job: Job) -> None:
+    """Takes note of how a process ended."""
+    assert job.process is not None
+    assert job.process.stdin is not None
+    job.process.stdin.close()
+    code, job.process = job.process.returncode, None
+    result = RunDirectory(job.path).load_result() if code == 0 else None
+    errors = job.path / _ERRORS
+    lines = errors.read_text(encoding="utf-8", errors="replace").split("\n")
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if result is None or result["stopped_by"] == "interrupted":
+        job.state = "failed"
+        job.error = said or (f"killed by signal {-code}" if code < 0 else f"ended with code {code}")
+    else:
+        job.state, job.result = "finished", result
+        errors.unlink()
+
+
+@contextmanager
+def _stopping(running: list[Job]) -> Iterator[None]:
+    """Lets all processes save and stop if something interrupts us; kills them at the second interrupt.
+
+    Mutates: running; a run that was not finished waits again.
+    """
+    try:
+        yield
+    except BaseException:
+        started = [(job, job.process) for job in running if job.process is not None]
+        try:
+            for _, process in started:
+                assert process.stdin is not None
+                process.stdin.close()
+            for job, process in started:
+                process.wait()
+                _close(job)
+                job.state = "finished" if job.state == "finished" else "waiting"
+        except BaseException:
+            for _, process in started:
+                process.kill()
+                process.wait()
+            raise
+        raise

@@ -1,0 +1,70 @@
+"""Estimates with 95% intervals: Wilson's for shares, the bootstrap's for means and medians."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+CONFIDENCE = 0.95
+
+Kind = Literal["share", "mean", "median"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number that runs have measured; nothing but `n` without runs, no interval for a mean of one run."""
+
+    n: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def estimate(values: Sequence[float], kind: Kind) -> Estimate:
+    """Estimates a share (of values that are 0 or 1), a mean or a median from one value per run."""
+    if not values:
+        return Estimate(0)
+    if kind == "share":
+        return share(round(sum(values)), len(values))
+    return bootstrap(values, np.mean if kind == "mean" else np.median)
+
+
+def share(successes: int, n: int) -> Estimate:
+    """Returns successes / n with Wilson's interval.
+
+    >>> share(30, 37)
+    Estimate(n=37, value=0.8108108108108109, low=0.6580010976149108, high=0.9052443391866398)
+    """
+    from scipy.stats import binomtest
+
+    interval = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
+    return Estimate(n, successes / n, float(interval.low), float(interval.high))
+
+
+def bootstrap(values: Sequence[float], statistic: Callable[..., Any]) -> Estimate:
+    """Returns a statistic with its percentile bootstrap interval; the same values give the same interval.
+
+    Args:
+      values: one per run, finite.
+      statistic: with an `axis` argument, as np.mean.
+    """
+    from scipy.stats import bootstrap as resample
+
+    sample = np.asarray(values, np.float64)
+    value = float(statistic(sample))
+    if not math.isfinite(value):
+        raise ValueError(f"values are not all finite: {values}")
+    if len(sample) == 1:
+        return Estimate(1, value)
+    interval = resample(
+        (sample,),
+        statistic,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        random_state=np.random.default_rng(0),
+    ).confidence_interval
+    return Estimate(len(sample), value, float(interval.low), float(interval.high))

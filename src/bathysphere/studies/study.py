@@ -1,0 +1,196 @@
+"""What a study is: settings that are compared, what varies between runs, what is measured, and the paper's numbers.
+
+All of it is data, so that a new study is one small file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bathysphere.errors import BathysphereError
+from bathysphere.runs.config import RunConfig
+from bathysphere.runs.presets import find_preset
+from bathysphere.runs.serialise import override
+from bathysphere.studies.statistics import Estimate, Kind, estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Changes = Mapping[str, Any]  # fields of a RunConfig, nested ones as mappings
+Record = dict[str, Any]  # a run's row of the raw results: what identifies it, and what its result.json holds
+BudgetName = Literal["small", "paper"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One of the things that are compared."""
+
+    name: str  # as in file names and summaries
+    title: str  # as in tables and figures
+    preset: str
+    changes: Changes = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One of the problems that every setting is run on, such as a size; `values` join the raw results."""
+
+    name: str = ""
+    changes: Changes = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much is run."""
+
+    about: str  # one sentence
+    seeds: int  # of every setting and case
+    changes: Changes
+    cases: tuple[Case, ...] = (Case(),)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that each run gives, and how runs are summarised."""
+
+    name: str
+    title: str
+    kind: Kind
+    value: Callable[[Record], float | None]  # None: the run does not count for this metric
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """What the paper reports."""
+
+    value: float
+    text: str  # as printed there
+    source: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that the first run of a setting draws, shown in the report."""
+
+    setting: str
+    case: str
+    file: str  # in the run's pictures/
+    caption: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a study."""
+
+    setting: str
+    case: Case
+    seed: int
+    config: RunConfig
+
+    @property
+    def folder(self) -> Path:
+        """Where the run goes, inside the study's runs."""
+        return Path(self.setting) / "-".join(filter(None, (self.case.name, f"seed{self.seed}")))
+
+    def identity(self) -> Record:
+        """Returns the columns of the raw results that say which run it is."""
+        return {"setting": self.setting, "case": self.case.name, **self.case.values, "seed": self.seed}
+
+
+def by_seed(seed: int) -> Changes:
+    """Runs differ in their seed only."""
+    return {"seed": seed}
+
+
+@dataclass(frozen=True)
+class Study:
+    """One of the paper's tables or figures."""
+
+    name: str
+    title: str
+    source: str  # where in the paper
+    about: str  # what is compared, and what the paper found
+    settings: tuple[Setting, ...]
+    metrics: tuple[Metric, ...]
+    budgets: Mapping[BudgetName, Budget]
+    figure: Callable[[Study, list[Record]], Figure]
+    paper: Mapping[tuple[str, str], PaperNumber] = field(default_factory=dict)  # by (setting, metric)
+    vary: Callable[[int], Changes] = by_seed
+    pictures: tuple[Picture, ...] = ()
+
+    def trials(self, budget: BudgetName, seeds: int | None = None) -> list[Trial]:
+        """Returns all runs: settings x cases x seeds, one seed of everything first, so that results even out."""
+        chosen = self.budgets[budget]
+        count = chosen.seeds if seeds is None else seeds
+        if count < 1:
+            raise BathysphereError(f"--seeds is {count}; expected at least 1.")
+        return [
+            Trial(setting.name, case, seed, self._config(setting, chosen, case, seed))
+            for seed in range(count)
+            for case in chosen.cases
+            for setting in self.settings
+        ]
+
+    def summarise(self, records: list[Record]) -> list[SummaryRow]:
+        """Returns one row for every metric and setting; failed runs do not count."""
+        rows = []
+        for metric in self.metrics:
+            for setting in self.settings:
+                mine = [r for r in records if r["setting"] == setting.name and r["state"] == "finished"]
+                values = [v for v in map(metric.value, mine) if v is not None]
+                number = self.paper.get((setting.name, metric.name))
+                rows.append(SummaryRow(setting, metric, estimate(values, metric.kind), number))
+        return rows
+
+    def _config(self, setting: Setting, budget: Budget, case: Case, seed: int) -> RunConfig:
+        config = find_preset(setting.preset)
+        for changes in (setting.changes, budget.changes, case.changes, self.vary(seed)):
+            config = override(config, dict(changes))
+        # The display and the learning curve need no more than a hundred rows.
+        return override(config, {"log_every": max(1, config.steps // 100), "checkpoint": {"keep": 1}})
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One number of ours beside the paper's."""
+
+    setting: Setting
+    metric: Metric
+    ours: Estimate
+    paper: PaperNumber | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the row as `summary.json` holds it."""
+        return {
+            "setting": self.setting.name,
+            "metric": self.metric.name,
+            "n": self.ours.n,
+            "value": self.ours.value,
+            "low": self.ours.low,
+            "high": self.ours.high,
+            "paper": self.paper.value if self.paper else None,
+        }
+
+
+def number_text(value: float | None, kind: Kind) -> str:
+    """Writes a number for people: shares as percentages, large numbers without decimals.
+
+    >>> number_text(0.81, "share"), number_text(17.54, "mean"), number_text(475200.0, "median")
+    ('81%', '17.5', '475,200')
+    """
+    if value is None:
+        return "–"
+    if kind == "share":
+        return f"{value:.0%}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
+
+
+def interval_text(ours: Estimate, kind: Kind) -> str:
+    """Writes an interval for people."""
+    if ours.low is None:
+        return "–"
+    return f"{number_text(ours.low, kind)} to {number_text(ours.high, kind)}"

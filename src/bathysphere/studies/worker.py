@@ -1,0 +1,47 @@
+"""One run of a study in a process of its own: `python -m bathysphere.studies.worker RUN_DIR [--pictures]`.
+
+It continues the run in the directory, from its checkpoint if there is one. When its standard input ends, because
+the scheduler wants it to stop or is gone, it saves and stops.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from bathysphere.errors import BathysphereError
+from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.runner import resume
+
+_PATIENCE = 30.0  # seconds in which the process of an earlier scheduler may finish saving the same run
+
+
+def main(argv: list[str]) -> int:
+    """Runs the run and returns the exit code."""
+    threading.Thread(target=_stop_with_input, daemon=True).start()
+    path = Path(argv[0])
+    try:
+        directory = RunDirectory.open(path)
+        deadline = time.monotonic() + _PATIENCE
+        while directory.is_running() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        resume(path, pictures="--pictures" in argv[1:])
+    except BathysphereError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+def _stop_with_input() -> None:
+    # Not through sys.stdin, whose lock Python cannot take back from a waiting thread when it exits.
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,272 @@
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from bathysphere.cli import main
+from bathysphere.errors import BathysphereError
+from bathysphere.studies import STUDIES
+from bathysphere.studies.display import study_table, time_left
+from bathysphere.studies.report import StudyFolder, render
+from bathysphere.studies.scheduler import Job, plan, run_all
+from tests.studies.tiny import BROKEN, OURS, SIZES, STEPS, TINY, TINY_BROKEN, make_study
+
+TIMES = ["wall_seconds", "env_steps_per_second"]
+
+
+class Nobody:
+    def update(self, jobs):
+        pass
+
+
+def command(out, *options):
+    return [sys.executable, "-m", "tests.studies.tiny", str(out), "--jobs", "2", "--json", *options]
+
+
+def frame(out):
+    return pd.read_csv(out / "results.csv").drop(columns=TIMES)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The tiny study, run by the command from beginning to end."""
+    out = tmp_path_factory.mktemp("finished") / "out"
+    done = subprocess.run(command(out), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return out, json.loads(done.stdout)
+
+
+def test_the_summary(finished):
+    out, summary = finished
+    assert json.loads((out / "summary.json").read_text()) == summary
+    assert {"study", "command", "commit", "budget", "rows"} <= summary.keys()
+    assert summary["command"] == "bathysphere reproduce tiny --budget small --seeds 2"
+    assert [summary["rows"][0][name] for name in ("setting", "metric", "n")] == ["ours", "solved", 4]
+    assert {frozenset(row) for row in summary["rows"]} == {
+        frozenset(["setting", "metric", "n", "value", "low", "high", "paper"])
+    }
+    assert summary["rows"][0]["value"] == 1.0
+    assert summary["rows"][0]["paper"] == 0.81
+
+
+def test_dataframes_read_the_raw_results(finished):
+    out, _ = finished
+    table = frame(out)
+    assert table[["setting", "size", "seed"]].value_counts().eq(1).all()
+    assert len(table) == 8
+    lines = pd.read_json(out / "results.jsonl", lines=True)
+    assert lines["env_steps"].tolist() == table["env_steps"].tolist()
+    assert (table["state"] == "finished").all()
+
+
+def test_the_report_stands_alone_and_says_everything(finished):
+    out, summary = finished
+    page = (out / "report.html").read_text()
+    assert not re.search(r'(src|href)="(?!data:|#)', page.replace("xlink:href", "href"))
+    assert "Small seas &lt;and&gt; nothing else." in page
+    for text in ("30/37", "51% to 100%", summary["command"], summary["machine"], "A picture.", "<svg"):
+        assert text in page
+    table = (out / "table.md").read_text()
+    assert "| solved | preset deep-sea | 30/37 | 100% | 51% to 100% | 4 |" in table
+    assert {"figure.png", "figure.svg", "ours-uncertainty.png"} <= {file.name for file in out.iterdir()}
+
+
+def test_rendering_again_runs_nothing_and_changes_nothing(finished, tmp_path, monkeypatch, capsys):
+    out, summary = finished
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    raw = {"study.json", "results.jsonl", "ours-uncertainty.png"}
+    for name in raw:
+        (kept / name).write_bytes((out / name).read_bytes())
+    monkeypatch.setitem(STUDIES, "tiny", TINY)
+    assert main(["reproduce", "tiny", "--out", str(kept), "--render", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == summary
+    for name in ("report.html", "table.md", "figure.svg", "summary.json"):
+        assert (kept / name).read_text() == (out / name).read_text()
+    assert not (kept / "runs").exists()
+
+
+def test_a_finished_study_is_not_run_again(finished, tmp_path):
+    out, _ = finished
+    jobs = plan(TINY.trials("small", 2), out / "runs")
+    assert [job.state for job in jobs] == ["finished"] * 8
+    more = plan(TINY.trials("small", 3), out / "runs")
+    assert [job.state for job in more].count("waiting") == 4
+
+
+def wait_until(is_true, process, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_stopped_and_continued_gives_the_same_numbers(number, finished, tmp_path):
+    out = tmp_path / "out"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command(out), **pipes)
+    # Stopped when a run is finished and another has a checkpoint but no result.
+    runs = out / "runs"
+    wait_until(
+        lambda: (
+            any(runs.glob("*/*/result.json"))
+            and any(
+                any((run / "checkpoints").glob("step-*")) and not (run / "result.json").exists()
+                for run in runs.glob("*/*")
+            )
+        ),
+        process,
+    )
+    os.kill(process.pid, number)
+    process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    results = {p: p.stat().st_mtime_ns for p in runs.glob("*/*/result.json") if "interrupted" not in p.read_text()}
+    assert 0 < len(results) < 8
+    if number == signal.SIGINT:
+        assert len(frame(out)) == len(results)
+    done = subprocess.run(command(out), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # What was finished was left alone; only a run that ended by itself after the kill may be new.
+    assert all(path.stat().st_mtime_ns == moment for path, moment in results.items())
+    pd.testing.assert_frame_equal(frame(out), frame(finished[0]))
+
+
+def test_a_failing_run_does_not_stop_the_rest(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(STUDIES, "tiny", TINY_BROKEN)
+    out = tmp_path / "out"
+    assert main(["reproduce", "tiny", "--out", str(out), "--jobs", "2", "--seeds", "1", "--json"]) == 1
+    said = capsys.readouterr()
+    table = frame(out)
+    assert table.groupby("setting")["state"].unique().map(list).to_dict() == {
+        "broken": ["failed"],
+        "ours": ["finished"],
+    }
+    assert table[table["setting"] == "broken"]["error"].str.contains("nowhere.txt").all()
+    assert "nowhere.txt" in said.err
+    assert "nowhere.txt" in (out / "report.html").read_text()
+    rows = json.loads(said.out)["rows"]
+    assert [(row["setting"], row["n"]) for row in rows if row["metric"] == "solved"] == [("ours", 2), ("broken", 0)]
+    # The next time it is tried again, and only it.
+    states = [job.state for job in plan(TINY_BROKEN.trials("small", 1), out / "runs")]
+    assert states == ["finished", "waiting"] * 2
+
+
+def test_a_crash_is_told_by_its_signal_or_last_words(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hooks"))
+    (tmp_path / "hooks").mkdir()
+    hook = tmp_path / "hooks" / "sitecustomize.py"
+    jobs = plan(make_study(OURS).trials("small", 1), tmp_path / "runs")
+    hook.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    run_all(jobs, 2, Nobody())
+    assert [(job.state, job.error) for job in jobs] == [("failed", "killed by signal 9")] * 2
+    hook.write_text("import sys\nsys.stderr.write('out of luck\\n')\nsys.stderr.flush()\nimport os\nos._exit(3)\n")
+    jobs = plan(make_study(OURS).trials("small", 1), tmp_path / "runs")
+    run_all(jobs, 2, Nobody())
+    assert [(job.state, job.error) for job in jobs] == [("failed", "out of luck")] * 2
+
+
+class TestBudgets:
+    def trial(self, **changes):
+        changes = {"checkpoint": {"seconds": 60.0}, **changes}
+        study = make_study(type(OURS)("ours", "ours", "deep-sea", changes))
+        return [t for t in study.trials("small", 1) if t.case is SIZES[0]]
+
+    def test_more_steps_continue_a_finished_run(self, tmp_path):
+        short = self.trial()
+        object.__setattr__(short[0].config, "steps", 600)
+        jobs = plan(short, tmp_path)
+        run_all(jobs, 1, Nobody())
+        assert jobs[0].result["env_steps"] == 600
+        jobs = plan(self.trial(), tmp_path)
+        assert jobs[0].state == "waiting"
+        run_all(jobs, 1, Nobody())
+        assert jobs[0].result["env_steps"] == STEPS
+        with pytest.raises(BathysphereError, match="the budget"):
+            plan(short, tmp_path)
+
+    def test_other_settings_are_refused(self, tmp_path):
+        run_all(plan(self.trial(), tmp_path), 1, Nobody())
+        with pytest.raises(BathysphereError, match=r"other settings \(search.passes\)"):
+            plan(self.trial(search={"passes": 3}), tmp_path)
+
+    def test_a_folder_without_a_run_is_begun_anew(self, tmp_path):
+        (trial,) = self.trial()
+        (tmp_path / trial.folder / "checkpoints").mkdir(parents=True)
+        jobs = plan([trial], tmp_path)
+        run_all(jobs, 1, Nobody())
+        assert jobs[0].state == "finished"
+
+
+def test_the_table_shows_states_results_and_errors(tmp_path):
+    jobs = [Job(trial, tmp_path) for trial in TINY_BROKEN.trials("small", 2)]
+    assert time_left(jobs, 2) is None
+    result = {"wall_seconds": 10.0, "solved_step": 500}
+    jobs[0].state, jobs[0].result = "finished", result
+    jobs[1].state, jobs[1].error = "failed", "[red]no luck"
+    jobs[2].state, jobs[2].began = "running", time.monotonic() - 4
+    assert time_left(jobs, 2) == pytest.approx((6 + 5 * 10) / 2, abs=0.1)
+    console = Console(file=io.StringIO(), width=120, force_terminal=False)
+    console.print(study_table(TINY_BROKEN, jobs, 2))
+    text = console.file.getvalue()
+    assert re.search(r"preset deep-sea +2 +1 +1 +0 +100% \(21% to 100%\) +500 \(–\)", text)
+    assert re.search(r"broken +3 +0 +0 +1 +– +–", text)
+    assert "about 0:28" in text
+    assert "broken/N4-seed0: [red]no luck" in text
+
+
+class TestRefusals:
+    def test_unknown_study(self, capsys):
+        assert main(["reproduce", "deep-see"]) == 2
+        assert "Did you mean 'deep-sea'?" in capsys.readouterr().err
+        assert main(["reproduce"]) == 2
+        assert "needs a study" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("option", ["--seeds", "--jobs"])
+    def test_numbers(self, option, tmp_path, capsys):
+        assert main(["reproduce", "deep-sea", option, "0", "--out", str(tmp_path)]) == 2
+        assert "at least 1" in capsys.readouterr().err
+
+    def test_rendering_nothing(self, tmp_path, capsys):
+        assert main(["reproduce", "deep-sea", "--render", "--out", str(tmp_path)]) == 2
+        assert "holds no results" in capsys.readouterr().err
+
+    def test_the_folder_of_another_study(self, tmp_path, capsys):
+        folder = StudyFolder(tmp_path)
+        folder.begin(TINY, "small", "a command")
+        folder.save(TINY, [])
+        with pytest.raises(BathysphereError, match="holds the study tiny"):
+            folder.begin(TINY, "paper", "a command")
+        with pytest.raises(BathysphereError, match="holds the study tiny"):
+            render(STUDIES["deep-sea"], folder)
+
+
+def test_the_list(monkeypatch, capsys):
+    monkeypatch.setattr("bathysphere.studies.cost.measure_speed", lambda config: 1000.0)
+    assert main(["reproduce", "--list", "--json", "--jobs", "2"]) == 0
+    studies = {entry["study"]: entry for entry in json.loads(capsys.readouterr().out)["studies"]}
+    assert studies.keys() == STUDIES.keys()
+    assert "ensemble, std: 30/37 runs that found a solution" in studies["toy-montezuma"]["paper"]
+    assert studies["toy-montezuma"]["budgets"]["small"]["seconds"] == 4 * 5 * 400_000 / 1000 / 2
+    assert main(["reproduce", "--list"]) == 0
+    assert "at most" in capsys.readouterr().out
+
+
+def test_speed_is_measured():
+    from bathysphere.studies.cost import measure_speed
+
+    assert measure_speed(TINY.trials("small", 1)[0].config) > 100
+
+
+def test_broken_is_broken_only_when_it_runs():
+    assert BROKEN in TINY_BROKEN.settings
+    assert any(trial.setting == "broken" for trial in TINY_BROKEN.trials("small"))

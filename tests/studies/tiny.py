@@ -1,0 +1,42 @@
+"""A study of seconds, with a setting that always fails: `python -m tests.studies.tiny OUT [OPTIONS]` runs it."""
+
+import sys
+
+from bathysphere.cli import main
+from bathysphere.studies import STUDIES
+from bathysphere.studies.figures import steps_by_size
+from bathysphere.studies.study import Budget, Case, Metric, PaperNumber, Picture, Setting, Study
+
+STEPS = 3000
+SIZES = tuple(Case(f"N{n}", {"domain": {"size": n}}, {"size": n}) for n in (4, 8))
+BROKEN = Setting("broken", "broken", "sokoban-single", {"domain": {"level_file": "nowhere.txt", "num_boards": None}})
+
+
+def make_study(*settings: Setting) -> Study:
+    return Study(
+        name="tiny",
+        title="A tiny study",
+        source="nowhere",
+        about="Small seas <and> nothing else.",
+        settings=settings,
+        metrics=(
+            Metric("solved", "solved", "share", lambda r: float(r["solved_step"] is not None)),
+            Metric("steps", "steps to solve", "mean", lambda r: r["solved_step"]),
+        ),
+        budgets={
+            "small": Budget("Tiny.", 2, {"steps": STEPS}, SIZES),
+            "paper": Budget("Tiny.", 4, {"steps": 2 * STEPS}),
+        },
+        figure=steps_by_size,
+        paper={("ours", "solved"): PaperNumber(0.81, "30/37", "nowhere")},
+        pictures=(Picture("ours", "N8", "uncertainty.png", "A picture."),),
+    )
+
+
+OURS = Setting("ours", "preset deep-sea", "deep-sea", {"checkpoint": {"seconds": 0.05}})
+PAPER = Setting("paper", "preset paper/deep-sea", "paper/deep-sea", {"batch": 8, "learning": {"min_games": 5}})
+TINY, TINY_BROKEN = make_study(OURS, PAPER), make_study(OURS, BROKEN)
+
+if __name__ == "__main__":
+    STUDIES["tiny"] = TINY
+    sys.exit(main(["reproduce", "tiny", "--out", *sys.argv[1:]]))
