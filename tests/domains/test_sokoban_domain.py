@@ -98,9 +98,7 @@ def test_bad_settings_are_refused(settings: dict[str, object]) -> None:
 def test_the_config_is_usable_from_a_command_line() -> None:
     argv = ["--generator.num-boxes", "3", "--num-boards", "1", "--rewards.step", "-0.1"]
     config = tyro.cli(SokobanConfig, args=argv)
-    assert config == SokobanConfig(
-        generator=GeneratorConfig(num_boxes=3), num_boards=1, rewards=Rewards(step=-0.1)
-    )
+    assert config == SokobanConfig(generator=GeneratorConfig(num_boxes=3), num_boards=1, rewards=Rewards(step=-0.1))
 
 
 def test_every_tile_looks_different() -> None:

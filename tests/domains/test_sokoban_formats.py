@@ -134,9 +134,7 @@ def test_solutions_in_the_line_of_their_header(lines: str, solution: str | None)
 
 def test_line_ends_and_encodings(tmp_path: Path) -> None:
     path = tmp_path / "old.xsb"
-    path.write_bytes(
-        b"\xef\xbb\xbf" + TINY.replace("\n", "\r\n").encode() + "Title: Été\r\n".encode() + b"\x1a"
-    )
+    path.write_bytes(b"\xef\xbb\xbf" + TINY.replace("\n", "\r\n").encode() + "Title: Été\r\n".encode() + b"\x1a")
     assert [level.title for level in read_levels(path)] == ["Été"]
     path.write_bytes(TINY.encode() + "Title: Été\n".encode("latin-1"))
     assert [level.title for level in read_levels(path)] == ["Été"]

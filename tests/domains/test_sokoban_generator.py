@@ -49,9 +49,7 @@ def test_reverse_play_matches_the_oracle() -> None:
         num_boxes = int(rng.integers(1, min(5, room.sum() - 1)))
         max_depth = int(rng.choice([2, 20, 100, 300]))
         max_states = int(rng.choice([1, 300, 2000, 5000]))
-        scores.append(
-            check_against_oracle(room, num_boxes, max_depth, max_states, np.random.default_rng(case))
-        )
+        scores.append(check_against_oracle(room, num_boxes, max_depth, max_states, np.random.default_rng(case)))
     assert np.mean(np.array(scores) > 0) > 0.2
 
 

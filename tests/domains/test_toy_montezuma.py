@@ -231,9 +231,7 @@ def test_a_key_behind_its_own_door_is_noticed(tmp_path):
     assert maps.parse_map("room size: 3 x 1\n\nk@D.k.D..GGG", "my.map").start == (1, 0)
 
 
-@pytest.mark.parametrize(
-    "bad", [{"max_steps": 0}, {"max_lives": 0}, {"max_lives": 256}, {"key_reward": float("nan")}]
-)
+@pytest.mark.parametrize("bad", [{"max_steps": 0}, {"max_lives": 0}, {"max_lives": 256}, {"key_reward": float("nan")}])
 def test_bad_numbers_get_a_sentence(bad):
     with pytest.raises(BathysphereError, match="Toy Montezuma"):
         ToyMontezumaConfig(**bad)

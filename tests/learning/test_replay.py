@@ -48,9 +48,7 @@ def assert_same(sample, draws, oracle):
     steps=st.lists(st.tuples(st.booleans(), st.integers(1, MAX_LENGTH)), min_size=1, max_size=12),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_replay_follows_the_list_of_lists(
-    capacity, num_members, has_own_targets, share, sampling, steps, seed
-):
+def test_replay_follows_the_list_of_lists(capacity, num_members, has_own_targets, share, sampling, steps, seed):
     rng = np.random.default_rng(seed)
     settings_ = ReplayConfig(capacity, share, sampling)
     num_targets = num_members if has_own_targets else 1
@@ -118,9 +116,7 @@ def test_a_sample_trains_an_ensemble():
     rng = np.random.default_rng(0)
     cells = np.arange(6, dtype=np.uint8)[:, None]
     replay.add(cells, np.linspace(0, 1, 6)[:, None], np.ones((6, 4), np.bool_), True)
-    ensemble = Ensemble(
-        ValuesConfig(num_members=4, bias=False), OptimiserConfig("delta", 0.3), Categories((1,), 6), 0
-    )
+    ensemble = Ensemble(ValuesConfig(num_members=4, bias=False), OptimiserConfig("delta", 0.3), Categories((1,), 6), 0)
     ensemble.update_many(replay.sample(50, 32, rng).observed(Cells()))
     np.testing.assert_allclose(ensemble.evaluate(cells).mean(1), np.linspace(0, 1, 6), atol=1e-5)
 
@@ -134,9 +130,7 @@ def test_a_sample_gives_each_member_its_own_target():
     cells = np.arange(6, dtype=np.uint8)[:, None]
     own = np.random.default_rng(1).normal(size=(6, 4))
     replay.add(cells, own, np.ones((6, 4), np.bool_), True)
-    ensemble = Ensemble(
-        ValuesConfig(num_members=4, bias=False), OptimiserConfig("delta", 0.3), Categories((1,), 6), 0
-    )
+    ensemble = Ensemble(ValuesConfig(num_members=4, bias=False), OptimiserConfig("delta", 0.3), Categories((1,), 6), 0)
     ensemble.update_many(replay.sample(50, 32, np.random.default_rng(0)).observed(Cells()))
     np.testing.assert_allclose(ensemble.evaluate(cells), own, atol=1e-5)
 
@@ -161,9 +155,7 @@ class TestRefusals:
     def test_length(self, length):
         replay = Replay(ReplayConfig(), 1, 1, 4)
         with pytest.raises(BathysphereError, match="1 to 4 states"):
-            replay.add(
-                np.zeros((length, 1), np.uint8), np.zeros((length, 1)), np.ones((length, 1), np.bool_), True
-            )
+            replay.add(np.zeros((length, 1), np.uint8), np.zeros((length, 1)), np.ones((length, 1), np.bool_), True)
 
     def test_foreign_state(self):
         saved = Replay(ReplayConfig(), 1, 1, 4)

@@ -9,7 +9,10 @@ from bathysphere.studies.study import Budget, Case, Metric, PaperNumber, Picture
 
 STEPS = 3000
 SIZES = tuple(Case(f"N{n}", {"domain": {"size": n}}, {"size": n}) for n in (4, 8))
-BROKEN = Setting("broken", "broken", "sokoban-single", {"domain": {"level_file": "nowhere.txt", "num_boards": None}})
+OFTEN = {"checkpoint": {"seconds": 0.05}}
+OURS = Setting("ours", "preset deep-sea", "deep-sea", OFTEN)
+PAPER = Setting("paper", "preset paper/deep-sea", "paper/deep-sea", {"batch": 8, "learning": {"min_games": 5}, **OFTEN})
+BROKEN = Setting("broken", "broken", "deep-sea", {"values": {"network": "mlp"}})  # which its optimiser cannot train
 
 
 def make_study(*settings: Setting) -> Study:
@@ -33,8 +36,6 @@ def make_study(*settings: Setting) -> Study:
     )
 
 
-OURS = Setting("ours", "preset deep-sea", "deep-sea", {"checkpoint": {"seconds": 0.05}})
-PAPER = Setting("paper", "preset paper/deep-sea", "paper/deep-sea", {"batch": 8, "learning": {"min_games": 5}})
 TINY, TINY_BROKEN = make_study(OURS, PAPER), make_study(OURS, BROKEN)
 
 if __name__ == "__main__":

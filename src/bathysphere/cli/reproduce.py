@@ -136,8 +136,8 @@ def _describe(study: Study, jobs: int, speeds: dict[str, float]) -> dict[str, An
         "budgets": {
             name: {
                 "about": budget.about,
-                "runs": len(study.trials(name)),
-                "seconds": most_seconds(study, name, jobs, speeds),
+                "runs": len(trials := study.trials(name)),
+                "seconds": most_seconds(study, trials, jobs, speeds),
             }
             for name, budget in study.budgets.items()
         },

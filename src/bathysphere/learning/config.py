@@ -34,8 +34,6 @@ class LearningConfig:
         if self.batch_size < 1:
             raise BathysphereError(f"learning.batch_size is {self.batch_size}; expected at least 1.")
         if self.steps_per_update <= 0:
-            raise BathysphereError(
-                f"learning.steps_per_update is {self.steps_per_update}; expected more than 0."
-            )
+            raise BathysphereError(f"learning.steps_per_update is {self.steps_per_update}; expected more than 0.")
         if not 0 <= self.hindsight <= 1:
             raise BathysphereError(f"learning.hindsight is {self.hindsight}; expected a probability.")

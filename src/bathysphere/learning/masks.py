@@ -30,9 +30,7 @@ class MaskConfig:
             )
 
 
-def draw_mask(
-    config: MaskConfig, length: int, num_members: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def draw_mask(config: MaskConfig, length: int, num_members: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Draws the mask that is stored with a game, bool [length, E].
 
     All true for none and split. A bernoulli mask may leave an entry to no member at all.

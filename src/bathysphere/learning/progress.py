@@ -58,9 +58,7 @@ class Progress:
         never = -1
         return {
             "counts": np.array([self.env_steps, self.episodes, self.wins, self.updates, self.learnt_steps]),
-            "moments": np.array(
-                [never if m is None else m for m in (self.first_solved_step, self.solved_step)]
-            ),
+            "moments": np.array([never if m is None else m for m in (self.first_solved_step, self.solved_step)]),
             "averages": self._averages.copy(),
             "recent": np.array(self._recent, np.bool_),
         }

@@ -83,9 +83,7 @@ class GameStore:
     arrive, so an operating system that commits memory on first use charges only for what is filled.
     """
 
-    def __init__(
-        self, capacity: int, max_length: int, state_size: int, num_members: int, num_targets: int
-    ) -> None:
+    def __init__(self, capacity: int, max_length: int, state_size: int, num_members: int, num_targets: int) -> None:
         self.state_size, self.num_members, self.num_targets = state_size, num_members, num_targets
         self.num_added = 0
         self._capacity, self._max_length = capacity, max_length
@@ -170,9 +168,7 @@ class GameStore:
         names = ("states", "targets", "mask_bits", "lengths", "num_added")
         missing = [name for name in names if name not in state]
         if missing:
-            raise BathysphereError(
-                f"the saved replay lacks {', '.join(missing)}; it is damaged or from elsewhere."
-            )
+            raise BathysphereError(f"the saved replay lacks {', '.join(missing)}; it is damaged or from elsewhere.")
         lengths = np.asarray(state["lengths"], np.int64)
         num_added = int(state["num_added"])
         is_fitting = (

@@ -52,9 +52,7 @@ class Trainer:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         play_seed, learn_seed = sequence.spawn(2)
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
-        self.crew = Crew(
-            domain, values, search, batch=batch, seed=play_seed, lanes=lanes, threads=threads, model=model
-        )
+        self.crew = Crew(domain, values, search, batch=batch, seed=play_seed, lanes=lanes, threads=threads, model=model)
         max_length = search.max_steps or domain.max_steps
         width = num_targets(learning.target, values.num_members)
         self.replay = Replay(learning.replay, domain.state_size, values.num_members, max_length, width)

@@ -152,13 +152,14 @@ def _close(job: Job) -> None:
     assert job.process.stdin is not None
     job.process.stdin.close()
     code, job.process = job.process.returncode, None
-    result = RunDirectory(job.path).load_result() if code == 0 else None
+    # The result is the last thing a run writes: with it the run is over, however its process ended.
+    result = RunDirectory(job.path).load_result()
     errors = job.path / _ERRORS
     lines = errors.read_text(encoding="utf-8", errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if result is None or result["stopped_by"] == "interrupted":
         job.state = "failed"
-        job.error = said or (f"killed by signal {-code}" if code < 0 else f"ended with code {code}")
+        job.error = said or (f"killed by signal {-code}" if code < 0 else "stopped by somebody else")
     else:
         job.state, job.result = "finished", result
         errors.unlink()

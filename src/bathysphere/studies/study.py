@@ -128,11 +128,13 @@ class Study:
         count = chosen.seeds if seeds is None else seeds
         if count < 1:
             raise BathysphereError(f"--seeds is {count}; expected at least 1.")
+        configs = [
+            (setting, case, _config(setting, chosen, case)) for case in chosen.cases for setting in self.settings
+        ]
         return [
-            Trial(setting.name, case, seed, self._config(setting, chosen, case, seed))
+            Trial(setting.name, case, seed, override(config, dict(self.vary(seed))))
             for seed in range(count)
-            for case in chosen.cases
-            for setting in self.settings
+            for setting, case, config in configs
         ]
 
     def summarise(self, records: list[Record]) -> list[SummaryRow]:
@@ -146,12 +148,13 @@ class Study:
                 rows.append(SummaryRow(setting, metric, estimate(values, metric.kind), number))
         return rows
 
-    def _config(self, setting: Setting, budget: Budget, case: Case, seed: int) -> RunConfig:
-        config = find_preset(setting.preset)
-        for changes in (setting.changes, budget.changes, case.changes, self.vary(seed)):
-            config = override(config, dict(changes))
-        # The display and the learning curve need no more than a hundred rows.
-        return override(config, {"log_every": max(1, config.steps // 100), "checkpoint": {"keep": 1}})
+
+def _config(setting: Setting, budget: Budget, case: Case) -> RunConfig:
+    config = find_preset(setting.preset)
+    for changes in (setting.changes, budget.changes, case.changes):
+        config = override(config, dict(changes))
+    # A learning curve needs no more than a hundred rows.
+    return override(config, {"log_every": max(1, config.steps // 100), "checkpoint": {"keep": 1}})
 
 
 @dataclass(frozen=True)

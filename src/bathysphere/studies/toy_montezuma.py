@@ -16,9 +16,10 @@ METRICS = (
     ),
 )
 
+_STOP = {"stop": {"on_first_win": True}}
 BUDGETS: dict[BudgetName, Budget] = {
-    "small": Budget("400,000 steps a run, a third of the paper's.", 5, {"steps": 400_000}),
-    "paper": Budget("1.2M steps a run.", 30, {"steps": 1_200_000}),
+    "small": Budget("Up to 400,000 steps a run, a third of the paper's.", 5, {"steps": 400_000, **_STOP}),
+    "paper": Budget("Up to 1.2M steps a run.", 30, {"steps": 1_200_000, **_STOP}),
 }
 
 
@@ -39,7 +40,8 @@ TOY_MONTEZUMA = Study(
     source=_TABLE_1,
     about=(
         "24 rooms, one reward at least 232 steps away. One value function, an ensemble that ignores its disagreement "
-        "(κ = 0), and one that seeks it (κ = 3). Rooms are counted over the whole run. The last setting is this "
+        "(κ = 0), and one that seeks it (κ = 3). A run ends with its first solution or its budget, and rooms are counted "
+        "until then (the paper does not say whether its runs went on). The last setting is this "
         "package's own preset."
     ),
     settings=(

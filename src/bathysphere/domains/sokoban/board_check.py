@@ -50,9 +50,7 @@ def board_from_rows(rows: Sequence[tuple[int, str]], source: str) -> NDArray[np.
         )
     num_players = count[PLAYER] + count[PLAYER_ON_TARGET]
     if num_players == 0:
-        raise BathysphereError(
-            f"{source}, line {lines[0]}: the level that starts here has no player. Add one @ or +."
-        )
+        raise BathysphereError(f"{source}, line {lines[0]}: the level that starts here has no player. Add one @ or +.")
     if num_players > 1:
         second = np.argwhere(grid >= PLAYER)[1, 0]
         raise BathysphereError(

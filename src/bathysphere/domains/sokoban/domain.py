@@ -46,13 +46,10 @@ class SokobanConfig:
             ("max_steps", self.max_steps, 1),
         ):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-                raise BathysphereError(
-                    f"Sokoban's {name} must be a whole number from {least}; got {value!r}."
-                )
+                raise BathysphereError(f"Sokoban's {name} must be a whole number from {least}; got {value!r}.")
         if self.level_file is not None and self.num_boards is not None:
             raise BathysphereError(
-                "Sokoban's boards come from level_file or from the generator (num_boards); got both. "
-                "Drop one."
+                "Sokoban's boards come from level_file or from the generator (num_boards); got both. Drop one."
             )
 
 

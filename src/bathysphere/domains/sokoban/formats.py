@@ -38,16 +38,12 @@ def read_levels(path: str | Path) -> list[Level]:
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.is_file())
         if not files:
-            raise BathysphereError(
-                f"{path} holds no level files. Expected names ending in {', '.join(SUFFIXES)}."
-            )
+            raise BathysphereError(f"{path} holds no level files. Expected names ending in {', '.join(SUFFIXES)}.")
         return [level for file in files for level in read_levels(file)]
     try:
         size = path.stat().st_size
         if not path.is_file():
-            raise BathysphereError(
-                f"{path} is neither a file nor a folder. Check the name of the level file."
-            )
+            raise BathysphereError(f"{path} is neither a file nor a folder. Check the name of the level file.")
         if size > MAX_FILE_BYTES:
             raise BathysphereError(
                 f"{path} has {size / 2**20:.0f} MB; level files may have {MAX_FILE_BYTES // 2**20}. "
@@ -55,9 +51,7 @@ def read_levels(path: str | Path) -> list[Level]:
             )
         data = path.read_bytes()
     except OSError as error:
-        raise BathysphereError(
-            f"Cannot read {path}: {error.strerror}. Check the name of the level file."
-        ) from error
+        raise BathysphereError(f"Cannot read {path}: {error.strerror}. Check the name of the level file.") from error
     if any(byte < 32 and byte not in b"\t\n\r\f\x1a" for byte in set(data)):
         raise BathysphereError(
             f"{path} is a binary file. Expected text with levels in Boxoban, XSB or .sok format; "
@@ -86,9 +80,7 @@ def parse_levels(text: str, source: str = "text") -> list[Level]:
     reader = _Reader(source)
     for number, line in enumerate(text.replace("\x1a", "").splitlines(), start=1):
         if len(line) > MAX_MOVES:
-            raise BathysphereError(
-                f"{source}, line {number}: more than {MAX_MOVES} characters. Is it a level file?"
-            )
+            raise BathysphereError(f"{source}, line {number}: more than {MAX_MOVES} characters. Is it a level file?")
         reader.read(number, line.rstrip())
     reader.end_board()
     if not reader.levels:
@@ -96,9 +88,7 @@ def parse_levels(text: str, source: str = "text") -> list[Level]:
             f"{source} holds no level. Expected boards drawn with {TILES!r} (wall, floor, target, box on "
             "target, box, player, player on target)."
         )
-    return [
-        Level(titled.title, titled.grid, reader.solutions.get(i)) for i, titled in enumerate(reader.levels)
-    ]
+    return [Level(titled.title, titled.grid, reader.solutions.get(i)) for i, titled in enumerate(reader.levels)]
 
 
 class _Reader:
@@ -192,8 +182,7 @@ def _expand(line: str, max_length: int, source: str, number: int) -> str:
         length += int(run[1]) if len(run[1]) < 9 else max_length
     if length > max_length:
         raise BathysphereError(
-            f"{source}, line {number}: more than {max_length} characters in a line of a level. "
-            "Is it a level file?"
+            f"{source}, line {number}: more than {max_length} characters in a line of a level. Is it a level file?"
         )
     return _RUN.sub(lambda run: run[2] * int(run[1]), line)
 
@@ -247,14 +236,10 @@ def format_of(path: str | Path, style: str | None = None) -> Format:
     for known in SUFFIXES.values():
         if style == known:
             return known
-    raise BathysphereError(
-        f"There is no level format '{style}'. Choose one of {', '.join(get_args(Format))}."
-    )
+    raise BathysphereError(f"There is no level format '{style}'. Choose one of {', '.join(get_args(Format))}.")
 
 
-def write_levels(
-    path: str | Path, levels: Sequence[Level], style: str | None = None, run_length: bool = False
-) -> None:
+def write_levels(path: str | Path, levels: Sequence[Level], style: str | None = None, run_length: bool = False) -> None:
     """Writes a level file in the format `style`, or the one its suffix stands for."""
     text = format_levels(levels, format_of(path, style), run_length)
     try:

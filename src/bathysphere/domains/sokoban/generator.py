@@ -57,8 +57,7 @@ class GeneratorConfig:
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not whole or not least <= value <= most:
                 raise BathysphereError(
-                    f"The level generator's {name} must be a whole number from {least} to {most}; "
-                    f"got {value!r}."
+                    f"The level generator's {name} must be a whole number from {least} to {most}; got {value!r}."
                 )
         if not 0 <= self.turn_probability <= 1:
             raise BathysphereError(f"turn_probability must be from 0 to 1; got {self.turn_probability!r}.")

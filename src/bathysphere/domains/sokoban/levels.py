@@ -55,9 +55,7 @@ def play(level: Level, moves: str) -> NDArray[np.uint8]:
     history = [state]
     for letter in moves:
         if letter.lower() not in _ACTION_OF_LETTER:
-            raise BathysphereError(
-                f"Moves are the letters l, u, r and d; got {letter!r} in level '{level.title}'."
-            )
+            raise BathysphereError(f"Moves are the letters l, u, r and d; got {letter!r} in level '{level.title}'.")
         state = successors(state, level.shape, Rewards()).states[:, _ACTION_OF_LETTER[letter.lower()]]
         history.append(np.ascontiguousarray(state))
     return np.concatenate(history)

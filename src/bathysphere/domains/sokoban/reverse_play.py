@@ -70,9 +70,7 @@ def play_backwards(
     )
     moves = [_FORWARD[d].upper() if pull else _FORWARD[d] for d, pull in zip(directions, pulled, strict=True)]
     row, column = cells[place]
-    return ReversePlay(
-        int(score), int(num_states), cells[boxes], (int(row), int(column)), "".join(reversed(moves))
-    )
+    return ReversePlay(int(score), int(num_states), cells[boxes], (int(row), int(column)), "".join(reversed(moves)))
 
 
 @njit(cache=True, nogil=True)

@@ -57,9 +57,7 @@ class _Pen:
     def __init__(self, image: Image.Image) -> None:
         self._draw = ImageDraw.Draw(image)
 
-    def box(
-        self, left: float, top: float, right: float, bottom: float, colour: str, radius: float = 0
-    ) -> None:
+    def box(self, left: float, top: float, right: float, bottom: float, colour: str, radius: float = 0) -> None:
         corners = [left * _SCALE, top * _SCALE, right * _SCALE - 1, bottom * _SCALE - 1]
         self._draw.rounded_rectangle(corners, radius * _SCALE, fill=colour)
 

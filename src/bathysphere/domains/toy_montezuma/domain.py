@@ -39,9 +39,7 @@ class ToyMontezumaConfig:
         if not 1 <= self.max_lives <= 255:
             raise BathysphereError(f"Toy Montezuma's max_lives must be from 1 to 255; got {self.max_lives}.")
         if not np.isfinite([self.trap_reward, self.key_reward, self.door_reward]).all():
-            raise BathysphereError(
-                "Toy Montezuma's rewards for traps, keys and doors must be finite numbers."
-            )
+            raise BathysphereError("Toy Montezuma's rewards for traps, keys and doors must be finite numbers.")
 
 
 class ToyMontezuma:
@@ -62,9 +60,7 @@ class ToyMontezuma:
 
         # The number of the room at each place of the picture, -1 where there is none.
         width, height = self.world.room_size
-        self._room_numbers = np.full(
-            [n // m for n, m in zip(self.world.tiles.shape, (height, width), strict=True)], -1
-        )
+        self._room_numbers = np.full([n // m for n, m in zip(self.world.tiles.shape, (height, width), strict=True)], -1)
         for number, (x, y) in enumerate(self.rooms):
             self._room_numbers[y - self.world.first_room[1], x - self.world.first_room[0]] = number
 
@@ -130,9 +126,7 @@ class ToyMontezuma:
         picture = tiles.draw_tiles(room, max(8, 440 // max(width, height)), (x - left, y - top))
         return tiles.add_status(picture, f"room {room_x},{room_y}", held, self._lives(state))
 
-    def render_world(
-        self, state: States | None = None, heat: NDArray[np.float64] | None = None
-    ) -> NDArray[np.uint8]:
+    def render_world(self, state: States | None = None, heat: NDArray[np.float64] | None = None) -> NDArray[np.uint8]:
         """Draws all rooms.
 
         Args:
@@ -160,9 +154,7 @@ class ToyMontezuma:
         width, height = self.world.room_size
         left, top = x // width * width, y // height * height
         symbols = {code: char for char, code in CHARACTERS.items() if char != "@"}
-        lines = [
-            [symbols[int(tile)] for tile in row] for row in tiles_now[top : top + height, left : left + width]
-        ]
+        lines = [[symbols[int(tile)] for tile in row] for row in tiles_now[top : top + height, left : left + width]]
         lines[y - top][x - left] = "@"
         room_x, room_y, held = (int(state[i]) for i in (rules.ROOM_X, rules.ROOM_Y, rules.HELD))
         status = f"room {room_x},{room_y}  keys {held}  lives {self._lives(state)}"

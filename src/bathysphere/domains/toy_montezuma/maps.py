@@ -50,10 +50,7 @@ class WorldMap:
         """Returns the (x, y) names of all rooms, goal rooms too, row by row."""
         width, height = self.room_size
         corners = self.tiles[::height, ::width]
-        return [
-            (int(x) + self.first_room[0], int(y) + self.first_room[1])
-            for y, x in np.argwhere(corners != NO_ROOM)
-        ]
+        return [(int(x) + self.first_room[0], int(y) + self.first_room[1]) for y, x in np.argwhere(corners != NO_ROOM)]
 
 
 def builtin_names() -> list[str]:
@@ -73,9 +70,7 @@ def load_map(name_or_path: str) -> WorldMap:
         path = Path(name_or_path)
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise BathysphereError(
-                f"{path}: a map has at most {MAX_BYTES} bytes; this file has {path.stat().st_size}."
-            )
+            raise BathysphereError(f"{path}: a map has at most {MAX_BYTES} bytes; this file has {path.stat().st_size}.")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BathysphereError(
@@ -97,9 +92,7 @@ def parse_map(text: str, source: str) -> WorldMap:
     _check_rooms(tiles, room_size, first_line, source)
     shape = (tiles.shape[1] // room_size[0], tiles.shape[0] // room_size[1])
     if max(*room_size, first_room[0] + shape[0] - 1, first_room[1] + shape[1] - 1) > MAX_SIDE:
-        raise BathysphereError(
-            f"{source}: rooms and their numbers must not exceed {MAX_SIDE}. Make the map smaller."
-        )
+        raise BathysphereError(f"{source}: rooms and their numbers must not exceed {MAX_SIDE}. Make the map smaller.")
     world = WorldMap(
         source,
         tiles,
@@ -150,9 +143,7 @@ def _split(text: str, source: str) -> tuple[tuple[int, int], tuple[int, int], li
     else:
         raise BathysphereError(f"{source}: no picture. Draw the rooms below the header with: {LEGEND}.")
     if 0 in fields.get("room size", (0, 0)):
-        raise BathysphereError(
-            f"{source}: no room size. Write a line such as 'room size: 10 x 10' above the picture."
-        )
+        raise BathysphereError(f"{source}: no room size. Write a line such as 'room size: 10 x 10' above the picture.")
     return fields["room size"], fields.get("first room", (0, 0)), picture, number
 
 

@@ -58,9 +58,7 @@ def add_status(picture: Picture, label: str, held: int, lives: int) -> Picture:
     middle = height + strip // 2
     font = ImageFont.load_default(size=strip // 2)
     draw.text((strip // 3, middle), label, fill=(236, 228, 210), anchor="lm", font=font)
-    draw.text(
-        (width - strip // 3, middle), f"keys {held}   lives {lives}", fill=_GOLD, anchor="rm", font=font
-    )
+    draw.text((width - strip // 3, middle), f"keys {held}   lives {lives}", fill=_GOLD, anchor="rm", font=font)
     return np.asarray(image).copy()
 
 
@@ -117,9 +115,7 @@ def _gold(draw: ImageDraw.ImageDraw, big: int) -> None:
     """A floor of gold coins."""
     draw.rectangle((0, 0, big, big), fill=(150, 104, 22))
     draw.ellipse((0.08 * big, 0.08 * big, 0.92 * big, 0.92 * big), fill=_GOLD)
-    draw.ellipse(
-        (0.24 * big, 0.24 * big, 0.76 * big, 0.76 * big), outline=(186, 136, 30), width=max(1, big // 14)
-    )
+    draw.ellipse((0.24 * big, 0.24 * big, 0.76 * big, 0.76 * big), outline=(186, 136, 30), width=max(1, big // 14))
 
 
 def _key(draw: ImageDraw.ImageDraw, big: int) -> None:
