@@ -33,9 +33,7 @@ def save_gif(path: Path, frames: Sequence[Frame], fps: float) -> None:
     images = [Image.fromarray(frame).quantize(128, dither=Image.Dither.NONE) for frame in frames]
     durations = [round(1000 / fps)] * (len(images) - 1) + [round(1000 * _LAST_FRAME_SECONDS)]
     try:
-        images[0].save(
-            path, format="GIF", save_all=True, append_images=images[1:], duration=durations, loop=0
-        )
+        images[0].save(path, format="GIF", save_all=True, append_images=images[1:], duration=durations, loop=0)
     except OSError as error:
         raise _cannot_write(path, error) from error
 
@@ -79,6 +77,4 @@ def _make_folder(path: Path) -> None:
 
 
 def _cannot_write(path: Path, error: OSError) -> BathysphereError:
-    return BathysphereError(
-        f"Cannot write {path}: {error.strerror or error}. Choose another place with --out."
-    )
+    return BathysphereError(f"Cannot write {path}: {error.strerror or error}. Choose another place with --out.")

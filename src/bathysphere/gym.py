@@ -77,9 +77,7 @@ class DomainEnv(gymnasium.Env[NDArray[np.generic], np.int64]):
     def render(self) -> Any:
         """Draws the current state in the chosen mode."""
         if self.render_mode is None:
-            raise BathysphereError(
-                "This environment draws nothing. Make it with render_mode='rgb_array' or 'ansi'."
-            )
+            raise BathysphereError("This environment draws nothing. Make it with render_mode='rgb_array' or 'ansi'.")
         state = self._need_state()[0]
         return self.domain.render(state) if self.render_mode == "rgb_array" else self.domain.text(state)
 

@@ -83,9 +83,7 @@ def check_initial(domain: Domain, rng: np.random.Generator) -> None:
     _require_array("initial(0, rng)", domain.initial(0, rng), np.uint8, (0, domain.state_size))
     rng.bit_generator.state = before
     same = np.array_equal(domain.initial(5, rng), states)
-    _require(
-        same, "initial must give the same states for the same generator; it did not. Draw from rng only."
-    )
+    _require(same, "initial must give the same states for the same generator; it did not. Draw from rng only.")
 
 
 def check_successors(domain: Domain, states: States) -> None:
@@ -107,9 +105,7 @@ def check_purity(domain: Domain, states: States) -> None:
     again = domain.successors(states)
     for name, before, after in _pairs(first, again):
         equal = np.array_equal(before, after)
-        _require(
-            equal, f"successors must be deterministic; {name} differ between two calls with equal states."
-        )
+        _require(equal, f"successors must be deterministic; {name} differ between two calls with equal states.")
     seen = domain.observe(states).copy()
     _require(np.array_equal(states, untouched), "observe must not change its argument; it did.")
     _require(np.array_equal(domain.observe(states), seen), "observe must be deterministic; two calls differ.")
@@ -127,9 +123,7 @@ def check_batching(domain: Domain, states: States) -> None:
         one = domain.successors(states[i : i + 1])
         for name, whole, part in _pairs(batch, one):
             equal = np.array_equal(whole[i], part[0])
-            _require(
-                equal, f"successors of a batch must equal those of its states alone; {name} differ (row {i})."
-            )
+            _require(equal, f"successors of a batch must equal those of its states alone; {name} differ (row {i}).")
         equal = np.array_equal(seen[i], domain.observe(states[i : i + 1])[0])
         _require(equal, f"observe of a batch must equal that of its states alone; row {i} differs.")
 
@@ -145,9 +139,7 @@ def check_terminal_states(domain: Domain, states: States) -> None:
         bool((after.states == ends[:, None]).all()),
         "a terminal state must lead to itself; its bytes changed.",
     )
-    _require(
-        bool((after.rewards == 0).all()), "a terminal state must earn reward 0; it earned something else."
-    )
+    _require(bool((after.rewards == 0).all()), "a terminal state must earn reward 0; it earned something else.")
     _require(bool(after.terminal.all()), "successors of a terminal state must be terminal; one is not.")
     kept = bool((after.solved == solved[:, None]).all())
     _require(kept, "a terminal state must stay solved or unsolved; it changed.")
@@ -194,9 +186,7 @@ def _check_shapes(domain: Domain, states: States, out: Successors) -> None:
     _require_array("successors' solved", out.solved, np.bool_, shape)
 
 
-def _require_array(
-    name: str, array: NDArray[np.generic], dtype: Callable[..., object], shape: tuple[int, ...]
-) -> None:
+def _require_array(name: str, array: NDArray[np.generic], dtype: Callable[..., object], shape: tuple[int, ...]) -> None:
     expected = f"{np.dtype(dtype).name} {list(shape)}"  # type: ignore[call-overload]
     good = isinstance(array, np.ndarray)
     _require(good, f"{name} must be an array, {expected}; it is {type(array).__name__}.")

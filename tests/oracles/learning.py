@@ -13,9 +13,7 @@ def one_hot_product(
     one_hot = [0.0] * (len(codes) * num_categories)
     for cell, code in enumerate(codes):
         one_hot[cell * num_categories + code] = 1.0
-    return [
-        bias[m] + sum(x * row[m] for x, row in zip(one_hot, table, strict=True)) for m in range(len(bias))
-    ]
+    return [bias[m] + sum(x * row[m] for x, row in zip(one_hot, table, strict=True)) for m in range(len(bias))]
 
 
 def scales(mask: Sequence[Sequence[bool]], normalise: str) -> list[float]:

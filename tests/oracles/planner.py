@@ -194,9 +194,7 @@ class OracleEpisode:
             if not eligible:
                 dead_end = True
                 break
-            scores = self.scores(
-                node, eligible, self.config.risk, self.config.risk_coef, self.config.bonus_coef
-            )
+            scores = self.scores(node, eligible, self.config.risk, self.config.risk_coef, self.config.bonus_coef)
             action = self.best(scores, eligible, highest=False)
             path.append((node, action))
             node = node.children[action]
@@ -238,9 +236,7 @@ class OracleEpisode:
             extra = 0.0
             if self.config.bonus != "none" and bonus_coef != 0.0:
                 std = math.sqrt(variance_sum(values[a]) / len(self.members))
-                extra += bonus_coef * bonus(
-                    self.config.bonus, state.count, child.count, std, len(self.members)
-                )
+                extra += bonus_coef * bonus(self.config.bonus, state.count, child.count, std, len(self.members))
             extra -= self.config.episode_penalty * child.root_visits
             extra -= self.config.path_penalty * child.path_visits
             extras[a] = extra
@@ -262,9 +258,7 @@ class OracleEpisode:
     def choose_move(self):
         config, root = self.config, self.root
         eligible = [
-            a
-            for a, child in enumerate(root.children)
-            if not (config.avoid_loops and child.state is root.state)
+            a for a, child in enumerate(root.children) if not (config.avoid_loops and child.state is root.state)
         ] or list(range(len(root.children)))
         risk = config.final_risk or config.risk
         coef = config.risk_coef if config.final_risk_coef is None else config.final_risk_coef

@@ -69,9 +69,7 @@ class RandomGraph:
     def successors(self, states: NDArray[np.uint8]) -> Successors:
         number = self.number(states)
         target = self.target[number]
-        return Successors(
-            self.encode(target), self.reward[number], self.is_end[target], self.is_solved[target]
-        )
+        return Successors(self.encode(target), self.reward[number], self.is_end[target], self.is_solved[target])
 
     def observe(self, states: NDArray[np.uint8]) -> NDArray[np.float32]:
         return self.number(states).astype(np.float32)[:, None]

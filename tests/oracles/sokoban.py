@@ -110,9 +110,7 @@ class ReversePlayer:
         if position in self.explored:
             return
         self.explored.add(position)
-        distance = sum(
-            abs(y - ty) + abs(x - tx) for (y, x), (ty, tx) in zip(boxes, self.targets, strict=True)
-        )
+        distance = sum(abs(y - ty) + abs(x - tx) for (y, x), (ty, tx) in zip(boxes, self.targets, strict=True))
         score = changes * distance
         if any(target in boxes for target in self.targets):
             score = 0

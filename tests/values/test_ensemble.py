@@ -86,8 +86,7 @@ def test_table_and_network_agree(name, normalise, num_targets):
     """The same linear ensemble, once as a table and once as a network (which a tiny l2 asks for)."""
     rng = np.random.default_rng(3)
     table, network = (
-        Ensemble(TABLE, OptimiserConfig(name, 0.01, normalise=normalise, l2=l2), CELL, 0)
-        for l2 in (0.0, 1e-30)
+        Ensemble(TABLE, OptimiserConfig(name, 0.01, normalise=normalise, l2=l2), CELL, 0) for l2 in (0.0, 1e-30)
     )
     cells = np.arange(30, dtype=np.int32)[:, None]
     np.testing.assert_allclose(table.evaluate(cells), network.evaluate(cells), rtol=1e-6)
@@ -164,9 +163,7 @@ def test_loss_normalisations_by_hand():
             weights = next(key for key in state if key == "table" or key.endswith("weight"))
             ensemble.load_state_dict(state | {weights: np.zeros_like(state[weights])})
             mask = np.array([[True, True], [True, False]])
-            stats = ensemble.update(
-                Batch(np.array([[0], [1]], np.int32), np.array([[1], [3]], np.float32), mask)
-            )
+            stats = ensemble.update(Batch(np.array([[0], [1]], np.int32), np.array([[1], [3]], np.float32), mask))
             assert stats.loss == pytest.approx(loss)
             np.testing.assert_allclose(stats.member_losses, [5, 1])
 
@@ -205,11 +202,7 @@ def test_delta_rule_replaces_the_value_at_rate_one():
 def test_priors_stay_and_widen_the_start():
     def spread(prior_scale):
         config = ValuesConfig("linear", 20, bias=False, prior_scale=prior_scale)
-        return (
-            Ensemble(config, OptimiserConfig(), Categories((1,), 400), 0)
-            .evaluate(np.arange(400)[:, None])
-            .std()
-        )
+        return Ensemble(config, OptimiserConfig(), Categories((1,), 400), 0).evaluate(np.arange(400)[:, None]).std()
 
     assert spread(0.0) == pytest.approx((2 / 401) ** 0.5, rel=0.05)
     assert spread(1.0) == pytest.approx((4 / 401) ** 0.5, rel=0.05)
@@ -303,17 +296,13 @@ class TestRefusals:
     def test_wrong_mask(self):
         ensemble = Ensemble(TABLE, OptimiserConfig(), CELL, 0)
         with pytest.raises(BathysphereError, match="the mask"):
-            ensemble.update(
-                Batch(np.zeros((2, 1), np.int32), np.zeros((2, 1), np.float32), np.ones((2, 3), np.bool_))
-            )
+            ensemble.update(Batch(np.zeros((2, 1), np.int32), np.zeros((2, 1), np.float32), np.ones((2, 3), np.bool_)))
 
     @pytest.mark.parametrize("shape", [(2,), (2, 3), (3, 1)])
     def test_wrong_targets(self, shape):
         ensemble = Ensemble(TABLE, OptimiserConfig(), CELL, 0)
         with pytest.raises(BathysphereError, match="targets have shape"):
-            ensemble.update(
-                Batch(np.zeros((2, 1), np.int32), np.zeros(shape, np.float32), np.ones((2, 4), np.bool_))
-            )
+            ensemble.update(Batch(np.zeros((2, 1), np.int32), np.zeros(shape, np.float32), np.ones((2, 4), np.bool_)))
 
     @pytest.mark.parametrize(("config", "spec"), [(TABLE, CELL), (MLP, CELL)])
     def test_state_of_another_size(self, config, spec):

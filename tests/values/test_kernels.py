@@ -120,6 +120,4 @@ def test_rmsprop_step_by_hand():
     np.testing.assert_allclose(weights, [1 - 0.2 / 1.140175425099138, 5.0], rtol=1e-9)
     kernels.rmsprop_step(weights, np.array([-0.5, 0.0]), mean_square, 0.1, 0.9, 1e-10)
     np.testing.assert_allclose(mean_square, [1.195, 0.81], rtol=1e-14)
-    np.testing.assert_allclose(
-        weights, [1 - 0.2 / 1.140175425099138 + 0.05 / 1.0931605554537724, 5.0], rtol=1e-9
-    )
+    np.testing.assert_allclose(weights, [1 - 0.2 / 1.140175425099138 + 0.05 / 1.0931605554537724, 5.0], rtol=1e-9)

@@ -101,9 +101,7 @@ def test_glorot_start():
 
 def test_init_scale_multiplies_the_spread():
     config, x = ValuesConfig("mlp", num_members=4), torch.ones(1, 3)
-    plain, wide = (
-        build_network(config, Features(3), np.random.default_rng(0), scale) for scale in (1.0, 8.0)
-    )
+    plain, wide = (build_network(config, Features(3), np.random.default_rng(0), scale) for scale in (1.0, 8.0))
     np.testing.assert_allclose(wide(x).detach(), 8 * plain(x).detach(), rtol=1e-5)
 
 

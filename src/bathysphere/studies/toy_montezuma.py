@@ -40,9 +40,8 @@ TOY_MONTEZUMA = Study(
     source=_TABLE_1,
     about=(
         "24 rooms, one reward at least 232 steps away. One value function, an ensemble that ignores its disagreement "
-        "(κ = 0), and one that seeks it (κ = 3). A run ends with its first solution or its budget, and rooms are counted "
-        "until then (the paper does not say whether its runs went on). The last setting is this "
-        "package's own preset."
+        "(κ = 0), and one that seeks it (κ = 3). A run ends with its first solution or its budget; rooms are counted "
+        "until then (the paper does not say whether its runs went on). The last setting is this package's own preset."
     ),
     settings=(
         Setting("no-ensemble", "no ensemble", "paper/toy-montezuma-no-ensemble"),

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bathysphere.errors import BathysphereError
+
 Arrays = dict[str, NDArray[np.generic]]
 
 
@@ -24,9 +26,7 @@ class UpdateStats:
     """What happened in one or more updates (means over them)."""
 
     loss: float  # the objective, L2 term included
-    member_losses: NDArray[
-        np.float64
-    ]  # float64 [E], mean squared error over a member's entries; nan without entries
+    member_losses: NDArray[np.float64]  # float64 [E], mean squared error over a member's entries; nan without entries
     gradient_norm: float  # Euclidean, over all parameters (delta rule: of the errors)
 
 
@@ -35,3 +35,14 @@ def member_means(errors: NDArray[np.float64], counts: NDArray[np.float64]) -> ND
     means = np.full(errors.shape, np.nan)
     np.divide(errors, counts, out=means, where=counts > 0)
     return means
+
+
+def check_shapes(expected: Arrays, arrived: Arrays) -> None:
+    """Refuses a saved state that lacks an array, has one too many, or has one of another shape."""
+    own, saved = ({name: array.shape for name, array in state.items()} for state in (expected, arrived))
+    if own != saved:
+        different = sorted(name for name, _ in set(own.items()) ^ set(saved.items()))[0]
+        raise BathysphereError(
+            f"the saved values hold {different} of shape {saved.get(different)}, expected {own.get(different)}; "
+            "load them with the domain, values and optimiser settings they were saved with."
+        )

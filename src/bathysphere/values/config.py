@@ -46,9 +46,7 @@ class ValuesConfig:
             raise BathysphereError(
                 f"values.conv_kernel must be odd (a filter needs a centre), got {self.conv_kernel}; try 3."
             )
-        if self.shared_trunk and (
-            self.network == "linear" or (self.network == "mlp" and len(self.hidden) < 2)
-        ):
+        if self.shared_trunk and (self.network == "linear" or (self.network == "mlp" and len(self.hidden) < 2)):
             raise BathysphereError(
                 "values.shared_trunk needs layers to share: a cnn, or an mlp with two or more hidden layers "
                 f"(the last belongs to the heads); got network {self.network} with hidden {self.hidden}."
@@ -84,9 +82,7 @@ class OptimiserConfig:
                 "1 already replaces the old value by the target."
             )
         if not 0 <= self.decay < 1:
-            raise BathysphereError(
-                f"optimiser.decay must be in [0, 1), got {self.decay}; the paper's is 0.9."
-            )
+            raise BathysphereError(f"optimiser.decay must be in [0, 1), got {self.decay}; the paper's is 0.9.")
         if self.l2 < 0:
             raise BathysphereError(f"optimiser.l2 must not be negative, got {self.l2}; 0 is off.")
 

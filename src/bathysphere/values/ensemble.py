@@ -11,6 +11,7 @@ from bathysphere.domains.base import Categories, Features, ObservationSpec
 from bathysphere.errors import BathysphereError
 from bathysphere.values.batch import Arrays, Batch, UpdateStats
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
+from bathysphere.values.mlp import MlpLearner, is_small_mlp
 from bathysphere.values.table import TableLearner, is_table
 
 if TYPE_CHECKING:
@@ -40,13 +41,14 @@ class Ensemble:
         self.num_members = config.num_members
         self._observation = observation
         self._shape = (observation.size,) if isinstance(observation, Features) else tuple(observation.shape)
-        self._learner: TableLearner | NetworkLearner
+        self._learner: TableLearner | MlpLearner | NetworkLearner
         if isinstance(observation, Categories) and is_table(config, optimiser, observation):
             self._learner = TableLearner(config, optimiser, observation.num_categories, rng)
+        elif is_small_mlp(config, optimiser) and _is_cpu(device):
+            self._learner = MlpLearner(config, optimiser, observation, rng)
         else:
-            from bathysphere.values.network_learner import (
-                NetworkLearner,
-            )  # imports PyTorch, which a table does not need
+            # Imports PyTorch, which the other two do not need.
+            from bathysphere.values.network_learner import NetworkLearner
 
             self._learner = NetworkLearner(config, optimiser, observation, rng, device)
 
@@ -113,8 +115,7 @@ class Ensemble:
             return observations.astype(np.float32, copy=False)
         if observations.dtype.kind not in "iu":
             raise BathysphereError(
-                f"observations are {observations.dtype}; categories are integers. "
-                "Return uint8 or int32 from observe."
+                f"observations are {observations.dtype}; categories are integers. Return uint8 or int32 from observe."
             )
         limit = self._observation.num_categories
         # Seen as unsigned, a negative code is a huge one, so one comparison finds both.
@@ -125,3 +126,11 @@ class Ensemble:
                 f"expected 0 to {limit - 1}, as {self._observation} says."
             )
         return observations
+
+
+def _is_cpu(device: str) -> bool:
+    if device != "auto":
+        return device == "cpu"
+    from bathysphere.values.network_learner import resolve_device
+
+    return resolve_device(device).type == "cpu"

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating]
 
 ALL, ACTIVE, MEMBER = 0, 1, 2  # how a sum of squared errors is divided; see OptimiserConfig.normalise
+NORMALISE = {"all": ALL, "active": ACTIVE, "member": MEMBER}
 
 _RESTART = 32  # rows after which sum_rows starts afresh, so that rounding errors cannot pile up
 
 
 @njit(cache=True, nogil=True)
-def sum_rows(
-    codes: NDArray[np.integer], table: Floats, bias: Floats, num_categories: int, out: Floats
-) -> None:
+def sum_rows(codes: NDArray[np.integer], table: Floats, bias: Floats, num_categories: int, out: Floats) -> None:
     """Sums, for each row of codes, one table row per cell: a matrix product with one-hot rows never built.
 
     Invariant: out[i] = bias + Σ_p table[p * num_categories + codes[i, p]], up to rounding. Neighbouring rows
@@ -56,12 +55,8 @@ def sum_rows(
                     out[i, m] += table[row, m]
 
 
-@njit(
-    cache=True, nogil=True, error_model="numpy"
-)  # Python's check for division by zero would stop vectorisation
-def rmsprop_step(
-    weights: Floats, gradient: Floats, mean_square: Floats, rate: float, decay: float, eps: float
-) -> None:
+@njit(cache=True, nogil=True, error_model="numpy")  # Python's check for division by zero would stop vectorisation
+def rmsprop_step(weights: Floats, gradient: Floats, mean_square: Floats, rate: float, decay: float, eps: float) -> None:
     """Takes a dense TensorFlow-1 RMSProp step in one sweep, in the precision of the arrays.
 
     Invariant: m <- decay * m + (1 - decay) * g^2, then w <- w - rate * g / sqrt(m + eps).

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bathysphere.domains.base import ObservationSpec
 from bathysphere.errors import BathysphereError
-from bathysphere.values.batch import Arrays, Batch, UpdateStats, member_means
+from bathysphere.values.batch import Arrays, Batch, UpdateStats, check_shapes, member_means
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 from bathysphere.values.networks import build_network
 from bathysphere.values.optimisers import build_optimiser
@@ -67,9 +67,7 @@ class NetworkLearner:
         if not losses:
             return UpdateStats(0.0, np.full(num_members, np.nan), 0.0)
         loss_mean, norm_mean = torch.stack([torch.stack(losses), torch.stack(norms)]).mean(1).tolist()
-        member_losses = member_means(
-            errors.cpu().numpy().astype(np.float64), batch.mask.sum((0, 1), np.float64)
-        )
+        member_losses = member_means(errors.cpu().numpy().astype(np.float64), batch.mask.sum((0, 1), np.float64))
         return UpdateStats(loss_mean, member_losses, norm_mean)
 
     def state_dict(self) -> Arrays:
@@ -87,17 +85,11 @@ class NetworkLearner:
 
         Mutates: weights, prior and optimiser.
         """
-        expected = {
-            name: v.shape for name, v in self.state_dict().items() if not name.startswith("optimiser.")
-        }
-        arrived = {name: v.shape for name, v in state.items() if not name.startswith("optimiser.")}
-        if expected != arrived:
-            different = sorted(set(expected.items()) ^ set(arrived.items()))[0][0]
-            raise BathysphereError(
-                f"the saved values hold {different} of shape {arrived.get(different)}, "
-                f"expected {expected.get(different)}; "
-                "load them with the domain and values settings they were saved with."
-            )
+        own, arrived = (
+            {name: array for name, array in arrays.items() if name.startswith(("network.", "prior."))}
+            for arrays in (self.state_dict(), state)
+        )
+        check_shapes(own, arrived)
         self._network.load_state_dict(_section(state, "network."))
         if self._prior is not None:
             self._prior.load_state_dict(_section(state, "prior."))

@@ -16,15 +16,14 @@ from torch.nn import functional
 from bathysphere.domains.base import Categories, ObservationSpec
 from bathysphere.errors import BathysphereError
 from bathysphere.values.config import ValuesConfig
+from bathysphere.values.initial import glorot
 from bathysphere.values.kernels import sum_rows
 
 
-def glorot(
+def _parameter(
     shape: tuple[int, ...], fan_in: int, fan_out: int, rng: np.random.Generator, scale: float = 1.0
 ) -> nn.Parameter:
-    """Draws float32 weights uniformly in ±scale * sqrt(6 / (fan_in + fan_out)), fans of one member."""
-    limit = scale * math.sqrt(6.0 / (fan_in + fan_out))
-    return nn.Parameter(torch.from_numpy(rng.uniform(-limit, limit, shape).astype(np.float32)))
+    return nn.Parameter(torch.from_numpy(glorot(shape, fan_in, fan_out, rng, scale)))
 
 
 class Dense(nn.Module):
@@ -43,7 +42,7 @@ class Dense(nn.Module):
         super().__init__()
         self.members = members
         self.is_input_common = is_input_common
-        self.weight = glorot((members, outputs, inputs), inputs, outputs, rng, scale)
+        self.weight = _parameter((members, outputs, inputs), inputs, outputs, rng, scale)
         self.bias = nn.Parameter(torch.zeros(members, outputs, 1)) if bias else None
 
     def forward(self, h: Tensor) -> Tensor:
@@ -72,7 +71,7 @@ class CategoryDense(nn.Module):
         cells, self.num_categories = math.prod(observation.shape), observation.num_categories
         inputs = cells * self.num_categories
         self.members = members
-        self.weight = glorot((inputs, members * outputs), inputs, outputs, rng, scale)
+        self.weight = _parameter((inputs, members * outputs), inputs, outputs, rng, scale)
         self.bias = nn.Parameter(torch.zeros(members * outputs)) if bias else None
 
     def forward(self, codes: Tensor) -> Tensor:
@@ -117,7 +116,7 @@ class ConvolutionStack(nn.Module):
         inputs = observation.num_categories
         for _ in range(layers):
             shape = (members * channels, inputs, kernel, kernel)
-            self.weights.append(glorot(shape, inputs * kernel**2, channels * kernel**2, rng))
+            self.weights.append(_parameter(shape, inputs * kernel**2, channels * kernel**2, rng))
             if bias:
                 self.biases.append(nn.Parameter(torch.zeros(members * channels)))
             inputs = channels
@@ -194,9 +193,7 @@ def build_network(
     elif isinstance(observation, Categories):
         sizes = [*config.hidden, 1] if config.network == "mlp" else [1]
         is_last = len(sizes) == 1
-        layers.append(
-            CategoryDense(observation, sizes[0], trunk_members, bias, rng, init_scale if is_last else 1.0)
-        )
+        layers.append(CategoryDense(observation, sizes[0], trunk_members, bias, rng, init_scale if is_last else 1.0))
         width, sizes = sizes[0], sizes[1:]
     else:
         sizes = [*config.hidden, 1] if config.network == "mlp" else [1]

@@ -43,9 +43,7 @@ class TFRMSProp(torch.optim.Optimizer):
                 parameter.addcdiv_(gradient, (mean_square + group["eps"]).sqrt_(), value=-group["lr"])
 
 
-def build_optimiser(
-    config: OptimiserConfig, parameters: Iterable[torch.nn.Parameter]
-) -> torch.optim.Optimizer:
+def build_optimiser(config: OptimiserConfig, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
     """Returns the optimiser that `config` names, over `parameters`."""
     rate, decay, eps = config.learning_rate, config.decay, config.eps
     if config.name == "tf_rmsprop":

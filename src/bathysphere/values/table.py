@@ -12,12 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Categories, ObservationSpec
-from bathysphere.errors import BathysphereError
 from bathysphere.values import kernels
-from bathysphere.values.batch import Arrays, Batch, UpdateStats, member_means
+from bathysphere.values.batch import Arrays, Batch, UpdateStats, check_shapes, member_means
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
-
-_NORMALISE = {"all": kernels.ALL, "active": kernels.ACTIVE, "member": kernels.MEMBER}
 
 
 def is_table(config: ValuesConfig, optimiser: OptimiserConfig, observation: ObservationSpec) -> bool:
@@ -65,7 +62,7 @@ class TableLearner:
         rows = batch.observations.reshape(batch.targets.shape[:2])
         member_errors, member_counts = np.zeros(self._table.shape[1]), np.zeros(self._table.shape[1])
         totals = np.zeros(2)
-        normalise = _NORMALISE[settings.normalise]
+        normalise = kernels.NORMALISE[settings.normalise]
         args: tuple[Any, ...] = (
             self._table,
             rows,
@@ -98,14 +95,7 @@ class TableLearner:
 
         Mutates: the table in place.
         """
-        own = self.state_dict()
-        for name, value in own.items():
-            if name not in state or state[name].shape != value.shape:
-                arrived = state[name].shape if name in state else "nothing"
-                raise BathysphereError(
-                    f"the saved values should hold {name} of shape {value.shape} but hold {arrived}; "
-                    "load them with the domain, values and optimiser settings they were saved with."
-                )
+        check_shapes(self.state_dict(), state)
         np.copyto(self._table, state["table"], casting="same_kind")
         np.copyto(self._accumulators, state["accumulators"], casting="same_kind")
         np.copyto(self._last_update, state["last_update"], casting="same_kind")
