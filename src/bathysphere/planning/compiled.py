@@ -40,6 +40,8 @@ class Rules(NamedTuple):
     episode_penalty: float
     path_penalty: float
     avoid_loops: bool
+    tracks_path: bool  # whether path_visits are needed at all
+    has_penalties: bool
     dead_ends: bool
     transpositions: bool
     is_joint: bool

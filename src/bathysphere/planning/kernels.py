@@ -179,8 +179,7 @@ def _select(arena, scratch, rules, separable, joint, bonus, b):
     Returns:
       The leaf's state if only the model knows its children, else -1.
     """
-    stats, edges, sums = arena.stats, arena.edges, arena.sums
-    nodes, episodes, members = arena.nodes, arena.episodes, arena.members
+    stats, edges, nodes, episodes = arena.stats, arena.edges, arena.nodes, arena.episodes
     eligible, scores = scratch.eligible, scratch.scores
     node = np.int64(episodes[b]["root"])
     unknown = np.int64(-1)
@@ -198,24 +197,19 @@ def _select(arena, scratch, rules, separable, joint, bonus, b):
             else:
                 unknown = np.int64(state)
             break
-        entry["path_visits"] += 1
+        if rules.tracks_path:
+            entry["path_visits"] += 1
         any_eligible = False
         for a in range(edges.shape[2]):
-            eligible[a] = not rules.avoid_loops or stats[b, edges[b, state, a]["child"]]["path_visits"] == 0
+            eligible[a] = not rules.avoid_loops or stats[b, nodes[b, first + a]["state"]]["path_visits"] == 0
             any_eligible |= eligible[a]
         if not any_eligible:
             kind = DEAD_END
             break
         if rules.is_joint:
-            score_joint(
-                stats, edges, sums, members, rules, b, state, eligible,
-                joint, rules.risk_coef, bonus, rules.bonus_coef, scratch.q, scores,
-            )  # fmt: skip
+            score_joint(arena, scratch, rules, b, node, joint, rules.risk_coef, bonus, rules.bonus_coef)
         else:
-            score_separable(
-                stats, edges, sums, members, rules, b, state, eligible,
-                separable, rules.risk_coef, True, bonus, rules.bonus_coef, scratch.drawn, scores,
-            )  # fmt: skip
+            score_separable(arena, scratch, rules, b, node, separable, rules.risk_coef, True, bonus, rules.bonus_coef)
         node = first + best_action(scores, eligible, episodes, b, False)
     episodes[b]["leaf"] = node
     episodes[b]["leaf_kind"] = kind
@@ -290,7 +284,8 @@ def _back_up(arena, scratch, rules, b):
         state = nodes[b, parent]["state"]
         reward = edges[b, state, node - nodes[b, parent]["child"]]["reward"]
         entry = stats[b, state]
-        entry["path_visits"] -= 1
+        if rules.tracks_path:
+            entry["path_visits"] -= 1
         entry["count"] += 1
         row = sums[b, state]
         for i in range(num_members):

@@ -35,82 +35,68 @@ def _member_std(sums, members, b, state, count):
 
 
 @inlined
-def _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef):
+def _extra(arena, rules, b, state, child, bonus, bonus_coef):
     """Returns what is added to a child's score besides its value: bonus minus penalties."""
-    entry = stats[b, child]
+    entry = arena.stats[b, child]
     extra = 0.0
     if bonus_coef != 0.0:
-        count = np.int64(entry["count"])
-        std = _member_std(sums, members, b, child, count)
-        extra += bonus_coef * bonus(np.int64(stats[b, state]["count"]), count, std, np.int64(members.shape[1]))
-    extra -= rules.episode_penalty * entry["root_visits"]
-    extra -= rules.path_penalty * entry["path_visits"]
+        count, num_drawn = np.int64(entry["count"]), np.int64(arena.members.shape[1])
+        std = _member_std(arena.sums, arena.members, b, child, count)
+        extra += bonus_coef * bonus(np.int64(arena.stats[b, state]["count"]), count, std, num_drawn)
+    if rules.has_penalties:
+        extra -= rules.episode_penalty * entry["root_visits"]
+        extra -= rules.path_penalty * entry["path_visits"]
     return extra
 
 
 @inlined
-def score_separable(
-    stats,
-    edges,
-    sums,
-    members,
-    rules,
-    b,
-    state,
-    eligible,
-    measure,
-    risk_coef,
-    cached,
-    bonus,
-    bonus_coef,
-    values,
-    scores,
-):
-    """Scores eligible actions at `state`: reward + discount * (measure(child's members) + extra).
+def score_separable(arena, scratch, rules, b, node, measure, risk_coef, cached, bonus, bonus_coef):
+    """Scores eligible actions at a node: reward + discount * (measure(child's members) + extra).
 
     With `cached`, a child's measure is computed only if its count has moved since last time.
-    Mutates: scores [A], values [L] (scratch), and with `cached` score and score_count.
+    Children are found through the tree, whose nodes lie side by side, not through the edges: one wait less for memory.
+    Mutates: scratch.scores, scratch.drawn, and with `cached` score and score_count.
     """
+    eligible, scores, values, drawn = scratch.eligible, scratch.scores, scratch.drawn, arena.members[b]
+    state, first = arena.nodes[b, node]["state"], np.int64(arena.nodes[b, node]["child"])
     for a in range(eligible.shape[0]):
         if not eligible[a]:
             continue
-        edge = edges[b, state, a]
-        child = edge["child"]
-        entry = stats[b, child]
+        child = arena.nodes[b, first + a]["state"]
+        entry = arena.stats[b, child]
         count = entry["count"]
         if cached and entry["score_count"] == count:
             risk = entry["score"]
         else:
-            row = sums[b, child]
-            drawn = members[b]
+            row = arena.sums[b, child]
             for i in range(values.shape[0]):
                 values[i] = row[drawn[i]] / count
             risk = measure(values, risk_coef)
             if cached:
                 entry["score"] = risk
                 entry["score_count"] = count
-        extra = _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef)
-        scores[a] = edge["reward"] + rules.discount * (risk + extra)
+        extra = _extra(arena, rules, b, state, child, bonus, bonus_coef)
+        scores[a] = arena.edges[b, state, a]["reward"] + rules.discount * (risk + extra)
 
 
 @inlined
-def score_joint(
-    stats, edges, sums, members, rules, b, state, eligible, measure, risk_coef, bonus, bonus_coef, q, scores
-):
-    """Scores eligible actions at `state` by a joint measure of all members' estimates of all actions.
+def score_joint(arena, scratch, rules, b, node, measure, risk_coef, bonus, bonus_coef):
+    """Scores eligible actions at a node by a joint measure of all members' estimates of all actions.
 
-    Mutates: scores [A], q [A, L] (scratch).
+    Mutates: scratch.scores, scratch.q.
     """
+    eligible, q, drawn = scratch.eligible, scratch.q, arena.members[b]
+    state, first = arena.nodes[b, node]["state"], np.int64(arena.nodes[b, node]["child"])
     for a in range(eligible.shape[0]):
         if not eligible[a]:
             continue
-        edge = edges[b, state, a]
-        child = edge["child"]
-        count = stats[b, child]["count"]
-        extra = _extra(stats, sums, members, rules, b, state, child, bonus, bonus_coef)
+        child = arena.nodes[b, first + a]["state"]
+        count = arena.stats[b, child]["count"]
+        reward = arena.edges[b, state, a]["reward"]
+        extra = _extra(arena, rules, b, state, child, bonus, bonus_coef)
         for i in range(q.shape[1]):
-            q[a, i] = edge["reward"] + rules.discount * (sums[b, child, members[b, i]] / count + extra)
-    measure(q, eligible, risk_coef, scores)
+            q[a, i] = reward + rules.discount * (arena.sums[b, child, drawn[i]] / count + extra)
+    measure(q, eligible, risk_coef, scratch.scores)
 
 
 @inlined
@@ -147,29 +133,22 @@ def score_root(arena, scratch, rules, addresses, b):
     Moves that stay where they are are not eligible with loop avoidance, unless there is no other.
     Mutates: scratch.eligible and scratch.scores hold the answer.
     """
-    stats, edges, sums, members = arena.stats, arena.edges, arena.sums, arena.members
-    eligible, scores = scratch.eligible, scratch.scores
-    bonus = bonus_at(addresses.bonus)
-    state = arena.nodes[b, arena.episodes[b]["root"]]["state"]
+    eligible = scratch.eligible
+    bonus, risk_coef, bonus_coef = bonus_at(addresses.bonus), rules.final_risk_coef, rules.final_bonus_coef
+    root = np.int64(arena.episodes[b]["root"])
+    state = arena.nodes[b, root]["state"]
     any_eligible = False
     for a in range(eligible.shape[0]):
-        eligible[a] = not (rules.avoid_loops and edges[b, state, a]["child"] == state)
+        eligible[a] = not (rules.avoid_loops and arena.edges[b, state, a]["child"] == state)
         any_eligible |= eligible[a]
     if not any_eligible:
         eligible[:] = True
-    risk_coef, bonus_coef = rules.final_risk_coef, rules.final_bonus_coef
     if rules.final_is_joint:
         joint = joint_at(addresses.final_joint)
-        score_joint(
-            stats, edges, sums, members, rules, b, state, eligible,
-            joint, risk_coef, bonus, bonus_coef, scratch.q, scores,
-        )  # fmt: skip
+        score_joint(arena, scratch, rules, b, root, joint, risk_coef, bonus, bonus_coef)
     else:
         separable = separable_at(addresses.final_separable)
-        score_separable(
-            stats, edges, sums, members, rules, b, state, eligible,
-            separable, risk_coef, False, bonus, bonus_coef, scratch.drawn, scores,
-        )  # fmt: skip
+        score_separable(arena, scratch, rules, b, root, separable, risk_coef, False, bonus, bonus_coef)
 
 
 @kernel

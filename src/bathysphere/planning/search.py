@@ -373,6 +373,8 @@ def _compile(config: SearchConfig) -> tuple[Rules, Addresses]:
         episode_penalty=float(config.episode_penalty),
         path_penalty=float(config.path_penalty),
         avoid_loops=config.avoid_loops,
+        tracks_path=config.avoid_loops or config.path_penalty != 0.0,
+        has_penalties=config.episode_penalty != 0.0 or config.path_penalty != 0.0,
         dead_ends=config.dead_end_value is not None,
         transpositions=config.transpositions,
         is_joint=risk.kind == "joint",
