@@ -28,9 +28,7 @@ def test_demo(tmp_path):
     out = _run("demo.py", "here", cwd=tmp_path)
     assert "What happened" in out
     assert "What to try next" in out
-    assert {"uncertainty.png", "learning.png", "dive.gif"} <= {
-        file.name for file in (tmp_path / "here").iterdir()
-    }
+    assert {"uncertainty.png", "learning.png", "dive.gif"} <= {file.name for file in (tmp_path / "here").iterdir()}
 
 
 def test_the_short_example_is_short():

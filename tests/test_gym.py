@@ -88,9 +88,7 @@ def test_mistakes_get_a_sentence():
     with pytest.raises(BathysphereError, match="Call reset first"):
         env.step(0)
     env.reset(seed=0)
-    with pytest.raises(
-        BathysphereError, match=r"There is no action 2[.] Choose from: 0 action-0, 1 action-1"
-    ):
+    with pytest.raises(BathysphereError, match=r"There is no action 2[.] Choose from: 0 action-0, 1 action-1"):
         env.step(2)
     with pytest.raises(BathysphereError, match="render_mode='rgb_array' or 'ansi'"):
         env.render()

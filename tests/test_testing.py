@@ -105,28 +105,20 @@ BROKEN = {
     r"initial\(5, rng\) must be uint8 \[5, 1\]; it is uint8": {
         "initial": lambda self, n, rng: np.ones((2, 1), np.uint8)
     },
-    r"initial\(5, rng\) must be uint8 \[5, 1\]; it is int64": {
-        "initial": lambda self, n, rng: np.ones((n, 1), int)
-    },
+    r"initial\(5, rng\) must be uint8 \[5, 1\]; it is int64": {"initial": lambda self, n, rng: np.ones((n, 1), int)},
     r"initial\(5, rng\) must be an array": {"initial": lambda self, n, rng: [[1]] * n},
     "initial must give the same": {
         "initial": lambda self, n, rng: np.random.default_rng().integers(1, 4, (n, 1)).astype(np.uint8)
     },
-    "successors' states must be": {
-        "successors": changed(lambda self, s, o: o._replace(states=o.states[:, :, 0]))
-    },
+    "successors' states must be": {"successors": changed(lambda self, s, o: o._replace(states=o.states[:, :, 0]))},
     "successors' rewards must be": {
         "successors": changed(lambda self, s, o: o._replace(rewards=o.rewards.astype(np.float32)))
     },
     "successors' terminal must be": {
         "successors": changed(lambda self, s, o: o._replace(terminal=o.terminal.astype(np.uint8)))
     },
-    "successors' solved must be": {
-        "successors": changed(lambda self, s, o: o._replace(solved=o.solved[:, :1]))
-    },
-    "rewards must be finite": {
-        "successors": changed(lambda self, s, o: o._replace(rewards=o.rewards + np.nan))
-    },
+    "successors' solved must be": {"successors": changed(lambda self, s, o: o._replace(solved=o.solved[:, :1]))},
+    "rewards must be finite": {"successors": changed(lambda self, s, o: o._replace(rewards=o.rewards + np.nan))},
     "solved must imply terminal": {
         "successors": changed(lambda self, s, o: o._replace(terminal=np.zeros_like(o.terminal)))
     },
@@ -134,9 +126,7 @@ BROKEN = {
     "successors must be deterministic": {"successors": changed(counting)},
     "observe must not change its argument": {"observe": overwriting_observe},
     "observe must be deterministic": {
-        "observe": lambda self, states: (
-            np.random.default_rng().integers(0, 5, (len(states), 1)).astype(np.int32)
-        )
+        "observe": lambda self, states: np.random.default_rng().integers(0, 5, (len(states), 1)).astype(np.int32)
     },
     "render and text must not change": {"render": overwriting_render},
     "successors of a batch": {"successors": changed(neighbourly)},
@@ -145,9 +135,7 @@ BROKEN = {
     "a terminal state must earn reward 0": {"successors": changed(generous)},
     "successors of a terminal state must be terminal": {"successors": changed(reviving)},
     "a terminal state must stay solved": {"successors": changed(forgetful)},
-    r"observe must be int32 \[\d+, 1\]; it is int64": {
-        "observe": lambda self, states: states.astype(np.int64)
-    },
+    r"observe must be int32 \[\d+, 1\]; it is int64": {"observe": lambda self, states: states.astype(np.int64)},
     r"observe must be float32": {"observation": Features(1)},
     r"observations must be finite": {
         "observation": Features(1),
@@ -156,9 +144,7 @@ BROKEN = {
     r"observations must be in 0\.\.2": {"observation": Categories((1,), 3)},
     "render must return": {"render": lambda self, state: np.zeros((4, 4), np.uint8)},
     "text must return": {"text": lambda self, state: ""},
-    "render must draw all states in one size": {
-        "render": lambda self, state: np.zeros((1 + state[0], 5, 3), np.uint8)
-    },
+    "render must draw all states in one size": {"render": lambda self, state: np.zeros((1 + state[0], 5, 3), np.uint8)},
 }
 
 

@@ -33,9 +33,7 @@ def test_generate_is_reproducible(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "6 levels in" in capsys.readouterr().out
 
 
-def test_generate_solutions_then_check_convert_and_show(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_generate_solutions_then_check_convert_and_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sok, txt, png = tmp_path / "a.sok", tmp_path / "a.txt", tmp_path / "a.png"
     options = ["--height", "6", "--width", "8", "--boxes", "2", "--count", "3", "--solutions", "--run-length"]
     run_json(capsys, "generate", *options, "--out", str(sok))
@@ -46,9 +44,7 @@ def test_generate_solutions_then_check_convert_and_show(
     }
     converted = run_json(capsys, "convert", str(sok), str(txt))
     assert converted["dropped_solutions"] == 3
-    assert [level.grid.tolist() for level in read_levels(txt)] == [
-        level.grid.tolist() for level in read_levels(sok)
-    ]
+    assert [level.grid.tolist() for level in read_levels(txt)] == [level.grid.tolist() for level in read_levels(sok)]
 
     assert run(["show", str(sok), "--first", "2", "--count", "2", "--image", str(png)]) == 0
     shown = capsys.readouterr().out

@@ -173,7 +173,5 @@ def test_imports_stay_light(code, heavy):
 def test_a_table_trains_without_torch(tmp_path):
     flags = ["train", "deep-sea", "--domain.size", "4", "--steps", "100", "--json", "--no-pictures"]
     arguments = [*flags, "--run-dir", str(tmp_path / "run")]
-    check = (
-        f"import sys; from bathysphere.cli import main; main({arguments!r}); sys.exit('torch' in sys.modules)"
-    )
+    check = f"import sys; from bathysphere.cli import main; main({arguments!r}); sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True, capture_output=True)

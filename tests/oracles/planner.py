@@ -231,7 +231,8 @@ class OracleEpisode:
         q, values, rewards, extras = {}, {}, {}, {}
         for a in eligible:
             child = node.children[a].state
-            values[a] = [child.value(i) for i in self.members]
+            share = 1.0 / child.count  # one division for all members, as the kernels do it
+            values[a] = [child.sums[i] * share for i in self.members]
             rewards[a] = state.rewards[a]
             extra = 0.0
             if self.config.bonus != "none" and bonus_coef != 0.0:

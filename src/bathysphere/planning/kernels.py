@@ -150,13 +150,20 @@ def start(arena, transpositions, slots, rows, seeds):
 
 @kernel
 def store_values(arena, slots, states, values):
-    """Gives new states their network values [k, E] as their first visit. Mutates: sums, count."""
+    """Gives new states their network values [k, E] as their first visit. Mutates: sums, count.
+
+    Returns:
+      Whether all values are finite.
+    """
     stats, sums = arena.stats, arena.sums
+    total = 0.0  # what is not finite makes it nan: x - x is 0 for every number
     for k in range(slots.shape[0]):
         b, state = slots[k], states[k]
         stats[b, state]["count"] = 1
         for i in range(values.shape[1]):
             sums[b, state, i] = values[k, i]
+            total += values[k, i] - values[k, i]
+    return total == 0.0
 
 
 @kernel

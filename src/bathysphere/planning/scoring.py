@@ -22,14 +22,14 @@ def random_below(episodes, b, n):
 @kernel
 def _member_std(sums, members, b, state, count):
     """Returns the population std of the drawn members' values of a state."""
-    num = members.shape[1]
+    num, share = members.shape[1], 1.0 / count
     mean = 0.0
     for i in range(num):
-        mean += sums[b, state, members[b, i]] / count
+        mean += sums[b, state, members[b, i]] * share
     mean /= num
     variance = 0.0
     for i in range(num):
-        difference = sums[b, state, members[b, i]] / count - mean
+        difference = sums[b, state, members[b, i]] * share - mean
         variance += difference * difference
     return np.sqrt(variance / num)
 
@@ -68,9 +68,9 @@ def score_separable(arena, scratch, rules, b, node, measure, risk_coef, cached, 
         if cached and entry["score_count"] == count:
             risk = entry["score"]
         else:
-            row = arena.sums[b, child]
+            row, share = arena.sums[b, child], 1.0 / count
             for i in range(values.shape[0]):
-                values[i] = row[drawn[i]] / count
+                values[i] = row[drawn[i]] * share
             risk = measure(values, risk_coef)
             if cached:
                 entry["score"] = risk
@@ -91,11 +91,11 @@ def score_joint(arena, scratch, rules, b, node, measure, risk_coef, bonus, bonus
         if not eligible[a]:
             continue
         child = arena.nodes[b, first + a]["state"]
-        count = arena.stats[b, child]["count"]
+        share = 1.0 / arena.stats[b, child]["count"]
         reward = arena.edges[b, state, a]["reward"]
         extra = _extra(arena, rules, b, state, child, bonus, bonus_coef)
         for i in range(q.shape[1]):
-            q[a, i] = reward + rules.discount * (arena.sums[b, child, drawn[i]] / count + extra)
+            q[a, i] = reward + rules.discount * (arena.sums[b, child, drawn[i]] * share + extra)
     measure(q, eligible, risk_coef, scratch.scores)
 
 

@@ -98,17 +98,7 @@ class Search:
         self._active = np.zeros(batch, np.bool_)
         self._episode = np.zeros(batch, np.int64)
         self._allocate_scratch()
-        self._sweep = direct(
-            kernels.sweep,
-            self.arena,
-            self._scratch,
-            self._rules,
-            self._addresses,
-            self._active,
-            config.passes,
-            self._pending_slots,
-            self._pending_rows,
-        )
+        self._compile_kernels()
         self._start(np.arange(batch))
 
     def step(self) -> list[Episode]:
@@ -190,7 +180,7 @@ class Search:
         answer = self._ask(self.model, self._bytes(self._pending_rows[:num_pending]))
         self.model_calls += num_pending
         t1 = clock()
-        num_new = kernels.insert(
+        num_new = self._insert(
             self.arena,
             self.config.transpositions,
             self._pending_slots[:num_pending],
@@ -218,7 +208,11 @@ class Search:
         observations = self.domain.observe(self._bytes(self._new_rows[:num_new]))
         values = checked_values(self.values.evaluate(observations), num_new, self.sizes.num_members)
         self.network_calls += num_new
-        kernels.store_values(self.arena, self._new_slots[:num_new], self._new_states[:num_new], values)
+        if not self._store(self.arena, self._new_slots[:num_new], self._new_states[:num_new], values):
+            raise BathysphereError(
+                "values.evaluate returned numbers that are not finite. If this came with training, lower the learning "
+                "rate."
+            )
 
     def _correct(self) -> None:
         slots = np.flatnonzero(self._active)
@@ -295,6 +289,30 @@ class Search:
             )
         self._start(slots)
         return episodes
+
+    def _compile_kernels(self) -> None:
+        """Fixes the kernels of every pass to the types they will be called with."""
+        batch, num_actions, num_words = self.sizes.batch, self.sizes.num_actions, self.sizes.words
+        flags = np.zeros((batch, num_actions), np.bool_)
+        values = np.zeros((batch, self.sizes.num_members), np.float32)
+        new = self._new_slots, self._new_states
+        rows = np.zeros((batch, num_actions, num_words), np.uint64)
+        rules, addresses, passes = self._rules, self._addresses, self.config.passes
+        pending = self._pending_slots, self._pending_rows
+        self._sweep = direct(kernels.sweep, self.arena, self._scratch, rules, addresses, self._active, passes, *pending)
+        self._insert = direct(
+            kernels.insert,
+            self.arena,
+            self.config.transpositions,
+            self._pending_slots,
+            rows,
+            np.zeros((batch, num_actions)),
+            flags,
+            flags,
+            *new,
+            self._new_rows,
+        )
+        self._store = direct(kernels.store_values, self.arena, *new, values)
 
     def _allocate_scratch(self) -> None:
         """Buffers that every pass reuses."""
