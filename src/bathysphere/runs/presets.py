@@ -59,8 +59,9 @@ def _paper_deep_sea_kappa_0() -> RunConfig:
 
 
 def _toy_montezuma() -> RunConfig:
-    """Toy Montezuma with a target of its own for every member."""
-    return _with_own_targets(_paper_toy_montezuma())
+    """Toy Montezuma with more weight on disagreement, and twice as many games at once."""
+    config = _paper_toy_montezuma()
+    return replace(config, batch=64, search=replace(config.search, risk_coef=5.0, final_ties="random"))
 
 
 def _paper_toy_montezuma() -> RunConfig:
