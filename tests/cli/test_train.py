@@ -161,7 +161,7 @@ def test_runs(trained, tmp_path, capsys):
     ("code", "heavy"),
     [
         ("import bathysphere", "numba numpy torch matplotlib gymnasium tyro rich"),
-        ("import bathysphere.cli.train", "torch matplotlib gymnasium tensorboardX safetensors"),
+        ("import bathysphere.cli.train", "torch matplotlib gymnasium tensorboard safetensors"),
     ],
 )
 def test_imports_stay_light(code, heavy):

@@ -1,4 +1,4 @@
-"""Metrics for TensorBoard: one event per row, written at once, so that a crash loses nothing in a queue."""
+"""Metrics for TensorBoard: one event per row, through TensorBoard's own record writer, which queues nothing."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ class Board:
     """
 
     def __init__(self, folder: Path, env_steps: int) -> None:
-        from tensorboardX.event_file_writer import EventsWriter
-        from tensorboardX.proto import event_pb2
+        from tensorboard.compat.proto import event_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
 
         folder.mkdir(exist_ok=True)
-        # The suffix orders files that were begun within one second.
-        self._writer: Any = EventsWriter(str(folder / "events"), f".{env_steps:012d}")
+        # TensorBoard knows its files by "tfevents" and reads them in the order of their names.
+        file = (folder / f"events.out.tfevents.{time.time_ns():020d}.{env_steps:012d}").open("wb")
+        self._writer: Any = RecordWriter(file)
         self._event = event_pb2.Event
         start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-        self._writer.write_event(event_pb2.Event(wall_time=time.time(), step=env_steps + 1, session_log=start))
+        self._write(event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2"))
+        self._write(event_pb2.Event(wall_time=time.time(), step=env_steps + 1, session_log=start))
+
+    def _write(self, event: Any) -> None:
+        self._writer.write(event.SerializeToString())
 
     def write(self, row: dict[str, Any]) -> None:
         """Writes a row of the metrics; what is null is left out."""
         event = self._event(wall_time=time.time(), step=row["env_steps"], summary=_summary(row))
-        self._writer.write_event(event)
+        self._write(event)
 
     def flush(self) -> None:
         """Waits until the disk has all rows."""
@@ -41,7 +46,7 @@ class Board:
 
 
 def _summary(row: dict[str, Any]) -> Any:
-    from tensorboardX.proto.summary_pb2 import Summary
+    from tensorboard.compat.proto.summary_pb2 import Summary
 
     numbers = {f"{_group(name)}/{name}": value for name, value in row.items() if name != "env_steps"}
     members = numbers.pop("learning/member_losses") or []
