@@ -49,6 +49,7 @@ format: install
 
 bench: install
 	$(BIN)/bathysphere bench domains
+	$(BIN)/bathysphere bench planner
 
 clean:
 	rm -rf $(VENV) demo .numba-* .pytest_cache .mypy_cache .ruff_cache
