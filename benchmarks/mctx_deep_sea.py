@@ -51,9 +51,7 @@ def measure_mctx() -> float:
 
     @jax.jit
     def search(key, cells):
-        root = mctx.RootFnOutput(
-            prior_logits=jnp.zeros((BATCH, 2), jnp.float32), value=table[cells], embedding=cells
-        )
+        root = mctx.RootFnOutput(prior_logits=jnp.zeros((BATCH, 2), jnp.float32), value=table[cells], embedding=cells)
         policy = mctx.muzero_policy((), key, root, step, SIMULATIONS)
         return policy.action
 
@@ -101,9 +99,7 @@ def main() -> None:
         "passes_per_second": statistics.median(ours),
         "passes_per_second_batch_2048": statistics.median(widest),
     }
-    print(
-        json.dumps({**result, "ratio": result["passes_per_second"] / result["mctx_simulations_per_second"]})
-    )
+    print(json.dumps({**result, "ratio": result["passes_per_second"] / result["mctx_simulations_per_second"]}))
 
 
 if __name__ == "__main__":

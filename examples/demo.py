@@ -14,9 +14,7 @@ run_dir = folder / "deep-sea-run"
 shutil.rmtree(run_dir, ignore_errors=True)
 
 DIVES = 2 ** (SIZE - 1)
-print(
-    f"Deep-sea, {SIZE} x {SIZE} cells: one of {DIVES:,} dives finds the treasure; nothing points the way.\n"
-)
+print(f"Deep-sea, {SIZE} x {SIZE} cells: one of {DIVES:,} dives finds the treasure; nothing points the way.\n")
 result = bathysphere.train(
     "deep-sea", run_dir=run_dir, show=True, log_every=50, domain={"size": SIZE}, stop={"on_solved": True}
 )
