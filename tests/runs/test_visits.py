@@ -40,7 +40,7 @@ def walk(domain, actions):
         solved = bool(after.solved[0, action])
     rows = np.array(states[:-1])
     zeros = np.zeros((len(rows), 2))
-    return Episode(rows, np.array(actions, np.int32), zeros[:, 0], zeros, solved, not solved, 0, 1), states[-1]
+    return Episode(rows, np.array(actions, np.int32), zeros[:, 0], zeros, solved, not solved, 0, 1, 0.0), states[-1]
 
 
 def solution(domain):

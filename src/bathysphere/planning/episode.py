@@ -20,11 +20,7 @@ class Episode:
     truncated: bool  # cut off by the step limit
     index: int  # number of the episode in its search, from 0 in order of starting
     num_states: int  # distinct states in the search graph when the episode ended
-
-    @property
-    def search_std(self) -> float:
-        """Members' standard deviation, mean over the episode's states."""
-        return float(self.search_values.std(axis=1).mean())
+    search_std: float  # members' standard deviation, mean over the episode's states
 
     def __len__(self) -> int:
         return len(self.actions)

@@ -266,9 +266,11 @@ class Search:
         arena = self.arena
         lengths = arena.episodes["step"][slots]
         history = arena.history[slots, : lengths.max()]
-        where = slots[:, None], np.where(np.arange(history.shape[1]) < lengths[:, None], history["state"], 0)
+        is_played = np.arange(history.shape[1]) < lengths[:, None]
+        where = slots[:, None], np.where(is_played, history["state"], 0)
         states = self._bytes(arena.words[where])
         members = arena.sums[where] / arena.stats["count"][where][..., None]
+        stds = members.std(axis=2).sum(axis=1, where=is_played) / lengths
         last = arena.nodes["state"][slots, arena.episodes["root"][slots]]
         solved = arena.stats["solved"][slots, last]
         num_states = arena.episodes["num_states"][slots]
@@ -285,6 +287,7 @@ class Search:
                     truncated=bool(self._outcomes[b] == kernels.CUT_OFF),
                     index=int(self._episode[b]),
                     num_states=int(num_states[k]),
+                    search_std=float(stds[k]),
                 )
             )
         self._start(slots)

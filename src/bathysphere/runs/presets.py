@@ -40,6 +40,7 @@ def _paper_deep_sea() -> RunConfig:
     return RunConfig(
         steps=1_400_000,
         batch=64,
+        log_every=10_000,
         domain=DeepSeaConfig(size=40),
         search=SearchConfig(risk_coef=50.0, num_subsampled=10, avoid_loops=False),
         values=ValuesConfig(network="linear", num_members=20, bias=False, prior_scale=1.0),
