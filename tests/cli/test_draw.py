@@ -88,7 +88,7 @@ def test_actions_by_name_and_number():
 
 def test_play_stops_at_the_end():
     domain = DeepSea(DeepSeaConfig(4))
-    episode = play(domain, domain.initial(1, np.random.default_rng(0))[0], [1] * 10)
+    episode = play(domain, domain.initial(1, np.random.default_rng(0))[0], lambda state: 1, 10)
     assert len(episode.actions) == 3
     assert episode.states.shape == (4, 4)
     assert episode.terminal
@@ -100,7 +100,8 @@ def test_shortest_solutions():
     start = domain.initial(1, rng)[0]
     solution = shortest_solution(domain, start, 10_000)
     assert len(solution) == 47
-    assert play(domain, start, solution).solved
+    script = iter(solution)
+    assert play(domain, start, lambda state: next(script), len(solution)).solved
     with pytest.raises(BathysphereError, match="first 100 states"):
         shortest_solution(domain, start, 100)
     sea = DeepSea(DeepSeaConfig(4))

@@ -59,7 +59,9 @@ def run(argv: list[str]) -> int:
     domain = make_domain(options.world)
     rng = np.random.default_rng(options.seed)
     start = domain.initial(1, rng)[0]
-    episode = play(domain, start, _choose(options, domain, start, rng))
+    actions = _choose(options, domain, start, rng)
+    script = iter(actions)
+    episode = play(domain, start, lambda state: next(script), len(actions))
 
     frames = [domain.render(state) for state in episode.states]
     files = [options.out.with_name(options.out.name + suffix) for suffix in (".gif", ".png")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,19 +22,19 @@ class PlayedEpisode:
     solved: bool
 
 
-def play(domain: Domain, start: States, actions: list[int]) -> PlayedEpisode:
-    """Plays `actions` from `start`, uint8 [S], until they run out or the episode ends."""
-    states, played, total = [start], [], 0.0
+def play(domain: Domain, start: States, choose: Callable[[States], int], max_steps: int) -> PlayedEpisode:
+    """Plays from `start`, uint8 [S], what `choose` makes of each state, until the episode ends or `max_steps`."""
+    states, total = [start], 0.0
+    actions: list[int] = []
     terminal = solved = False
-    for action in actions:
-        if terminal:
-            break
+    while not terminal and len(actions) < max_steps:
+        action = choose(states[-1])
         out = domain.successors(states[-1][None])
         states.append(out.states[0, action])
-        played.append(action)
+        actions.append(action)
         total += float(out.rewards[0, action])
         terminal, solved = bool(out.terminal[0, action]), bool(out.solved[0, action])
-    return PlayedEpisode(np.stack(states), played, total, terminal, solved)
+    return PlayedEpisode(np.stack(states), actions, total, terminal, solved)
 
 
 def parse_actions(domain: Domain, text: str) -> list[int]:

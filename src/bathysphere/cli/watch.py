@@ -16,7 +16,7 @@ from rich.text import Text
 
 from bathysphere import drawing
 from bathysphere.cli.common import parse, say
-from bathysphere.cli.episode import PlayedEpisode
+from bathysphere.cli.episode import PlayedEpisode, play
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.agent import Agent, load_agent
 
@@ -60,7 +60,8 @@ def run(argv: list[str]) -> int:
     if options.risk_coef is not None:
         agent.config = replace(agent.config, risk_coef=options.risk_coef)
     rng = np.random.default_rng(options.seed)
-    played = [play(agent, rng) for _ in range(options.episodes)]
+    domain, max_steps = agent.domain, agent.config.max_steps or agent.domain.max_steps
+    played = [play(domain, domain.initial(1, rng)[0], agent.act, max_steps) for _ in range(options.episodes)]
     if save is not None and options.gif is not None:
         save(options.gif, [agent.domain.render(s) for episode in played for s in episode.states], options.fps)
     elif not options.json:
@@ -80,22 +81,6 @@ def run(argv: list[str]) -> int:
     }
     say(result, _sentence(played, options.gif), options.json)
     return 0
-
-
-def play(agent: Agent, rng: np.random.Generator) -> PlayedEpisode:
-    """Lets the agent play one game from a start that `rng` draws."""
-    domain = agent.domain
-    states, reward = [domain.initial(1, rng)[0]], 0.0
-    actions: list[int] = []
-    terminal = solved = False
-    while not terminal and len(actions) < (agent.config.max_steps or domain.max_steps):
-        action = agent.act(states[-1])
-        out = domain.successors(states[-1][None])
-        states.append(out.states[0, action])
-        actions.append(action)
-        reward += float(out.rewards[0, action])
-        terminal, solved = bool(out.terminal[0, action]), bool(out.solved[0, action])
-    return PlayedEpisode(np.stack(states), actions, reward, terminal, solved)
 
 
 def _saver(path: Path) -> Callable[[Path, list[drawing.Frame], float], None]:

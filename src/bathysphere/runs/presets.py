@@ -17,7 +17,7 @@ from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 
 def _deep_sea() -> RunConfig:
-    """Deep-sea with a target of its own for every member and plain steps towards it: about 4 N episodes."""
+    """Deep-sea with a target of its own for every member and plain steps towards it: 3 to 6 N episodes."""
     return RunConfig(
         steps=1_000_000,
         batch=4,
