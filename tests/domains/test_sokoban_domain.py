@@ -112,3 +112,46 @@ def test_every_tile_looks_different() -> None:
                 assert np.abs(tiles[i] - tiles[j]).mean() > 4, (size, i, j)
     tall = draw_board(np.array([[0], [1]], np.uint8), 16)
     assert np.array_equal(tall[:16], draw_board(np.zeros((1, 1), np.uint8), 16))
+
+
+def test_networks_need_not_see_the_outer_wall() -> None:
+    shown, hidden = (Sokoban(SokobanConfig(generator=SMALL, show_border=border)) for border in (True, False))
+    boards = shown.initial(3, np.random.default_rng(5))
+    whole = shown.observe(boards)
+    assert (whole[:, [0, -1]] == 0).all()
+    assert (whole[:, :, [0, -1]] == 0).all()
+    assert hidden.observation == Categories((5, 6), 7)
+    assert np.array_equal(hidden.observe(boards), whole[:, 1:-1, 1:-1])
+
+
+@pytest.mark.parametrize(("shape", "count"), [((7, 8), 4), ((7, 7), 8)])
+def test_a_turned_board_is_as_hard(shape: tuple[int, int], count: int) -> None:
+    domain = Sokoban(SokobanConfig(generator=GeneratorConfig(*shape, num_boxes=2, max_states=2000)))
+    rng = np.random.default_rng(0)
+    board = domain.initial(1, rng)
+    images = np.unique(domain.transform(np.repeat(board, 200, axis=0), rng), axis=0)
+    assert len(images) == count
+    assert (images == board).all(axis=1).any()
+    # Played two moves deep, every image has as many distinct positions, boxes pushed and wins as the board itself.
+    ahead = [_two_moves(domain, image) for image in images]
+    assert ahead == [ahead[0]] * count
+
+
+def _two_moves(domain: Sokoban, board: np.ndarray) -> tuple[int, int, int]:
+    first = domain.successors(board[None]).states[0]
+    second = domain.successors(first)
+    positions = second.states.reshape(-1, domain.state_size)
+    return len(np.unique(positions, axis=0)), int((positions == 4).sum()), int(second.solved.sum())
+
+
+def test_transformed_boards_mix_with_transformed_play() -> None:
+    domain = Sokoban(SokobanConfig(generator=GeneratorConfig(7, 7, num_boxes=2, max_states=2000)))
+    board = domain.initial(1, np.random.default_rng(1))
+    played = domain.successors(board).states[0]
+    both = np.concatenate([board, played])
+    rng = np.random.default_rng(2)
+    for table in domain._symmetries:
+        image = both[:, table]
+        reached = {row.tobytes() for row in domain.successors(image[:1]).states[0]}
+        assert reached == {row.tobytes() for row in image[1:]}
+    assert domain.transform(both, rng).dtype == np.uint8

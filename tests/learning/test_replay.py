@@ -4,7 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
+from bathysphere.domains import DeepSea, Sokoban, SokobanConfig
 from bathysphere.domains.base import Categories
+from bathysphere.domains.sokoban import GeneratorConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.learning import Replay, ReplayConfig
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
@@ -173,3 +175,17 @@ class TestRefusals:
     def test_config(self, kwargs):
         with pytest.raises(BathysphereError, match="replay"):
             ReplayConfig(**kwargs)
+
+
+def test_a_sample_can_be_turned_and_mirrored():
+    domain = Sokoban(SokobanConfig(generator=GeneratorConfig(6, 6, num_boxes=1)))
+    boards = domain.initial(5, np.random.default_rng(0))
+    replay = Replay(ReplayConfig(capacity=3), domain.state_size, num_members=2, max_length=5)
+    replay.add(boards, np.arange(5.0)[:, None], np.ones((5, 2), bool), solved=False)
+    sample = replay.sample(4, 50, np.random.default_rng(1))
+    turned = sample.transformed(domain, np.random.default_rng(2))
+    assert (turned.states != sample.states).any()
+    assert np.array_equal(np.sort(turned.states, axis=-1), np.sort(sample.states, axis=-1))
+    assert turned.targets is sample.targets
+    with pytest.raises(BathysphereError, match=r"symmetries.*DeepSea"):
+        sample.transformed(DeepSea(), np.random.default_rng(2))

@@ -68,3 +68,17 @@ def test_factual_rewards_sums_what_followed():
 def test_one_move_and_no_move(kind):
     assert targets(episode([1.0], True, [[1.0]]), kind, 0.9).tolist() == [[1.0]]
     assert targets(episode([], search_values=np.zeros((0, 1))), kind, 0.9).shape == (0, 1)
+
+
+def test_bootstrap_best_is_at_least_what_a_solved_game_returned():
+    game = episode([0, 0, 10], True, SEARCH_VALUES)
+    assert column(game, "bootstrap_best", 0.5) == [2.5, 5.0, 10.0]
+    high = episode([0, 0, 10], True, [[3.0, 3.0], [9.0, 0.0], [20.0, 20.0]])
+    assert column(high, "bootstrap_best", 0.5) == [3.0, 5.0, 20.0]
+    # Of an unsolved game the search knows better.
+    assert column(episode([0, 0, 0], False, SEARCH_VALUES), "bootstrap_best", 0.5) == [0.5, 0.0, 7.5]
+
+
+def test_mixed_is_halfway_between_search_and_return():
+    assert column(episode([0, 0, 10], True, SEARCH_VALUES), "mixed", 0.5) == [1.5, 2.5, 8.75]
+    assert column(episode([0, 0, 0], False, SEARCH_VALUES), "mixed", 0.5) == [0.25, 0.0, 3.75]

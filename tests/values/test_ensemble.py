@@ -322,3 +322,64 @@ class TestRefusals:
     def test_delta_rule_on_a_network(self):
         with pytest.raises(BathysphereError, match="tables only"):
             Ensemble(MLP, OptimiserConfig("delta", 0.3), Features(6), 0)
+
+
+def test_the_learning_rate_halves():
+    rng, spec, config = np.random.default_rng(3), Features(6), ValuesConfig("linear", num_members=2)
+    batch = batches(spec, 2, 3, 8, rng)
+
+    def trained(settings, state, u):
+        ensemble = Ensemble(config, settings, spec, 0)
+        if state is not None:
+            ensemble.load_state_dict(state)
+        ensemble.update(one(batch, u))
+        return ensemble.state_dict()
+
+    halving, steady = None, None
+    for u, rate in enumerate((0.04, 0.02, 0.01)):
+        halving = trained(OptimiserConfig(name="sgd", learning_rate=0.04, half_life=1), halving, u)
+        steady = trained(OptimiserConfig(name="sgd", learning_rate=rate), steady, u)
+        for key, value in steady.items():
+            np.testing.assert_allclose(halving[key], value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("config", [TABLE, MLP])
+def test_small_ensembles_can_halve_their_rate_too(config):
+    spec = CELL if config is TABLE else Features(6)
+    ensemble, steady = (
+        Ensemble(config, OptimiserConfig(name="sgd", learning_rate=0.5, half_life=half), spec, 0) for half in (1, None)
+    )
+    batch = batches(spec, config.num_members, 3, 8, np.random.default_rng(3))
+    ensemble.update_many(batch)
+    steady.update_many(batch)
+    probe = observations(spec, (5,), np.random.default_rng(4))
+    assert not np.allclose(ensemble.evaluate(probe), steady.evaluate(probe))
+
+
+def test_a_running_mean_of_the_weights_plays():
+    rng, spec, config = np.random.default_rng(5), Features(6), ValuesConfig("linear", num_members=2)
+    plain, averaged = (
+        Ensemble(config, OptimiserConfig(name="sgd", learning_rate=0.1, averaging=share), spec, 0)
+        for share in (0.0, 0.75)
+    )
+    batch, probe = batches(spec, 2, 6, 8, rng), observations(spec, (5,), rng)
+    mean = plain.evaluate(probe)  # of a linear network, the mean of weights gives the mean of values
+    for u in range(6):
+        plain.update(one(batch, u))
+        averaged.update(one(batch, u))
+        mean = 0.75 * mean + 0.25 * plain.evaluate(probe)
+        np.testing.assert_allclose(averaged.evaluate(probe), mean, rtol=1e-5, atol=1e-6)
+    resumed = Ensemble(config, OptimiserConfig(name="sgd", learning_rate=0.1, averaging=0.75), spec, 1)
+    resumed.load_state_dict(averaged.state_dict())
+    shipped = Ensemble(config, OptimiserConfig(name="sgd"), spec, 1)
+    shipped.load_weights(averaged.weights())
+    np.testing.assert_array_equal(shipped.evaluate(probe), averaged.evaluate(probe))
+    for ensemble in (resumed, averaged):
+        ensemble.update(one(batch, 0))
+    np.testing.assert_array_equal(resumed.evaluate(probe), averaged.evaluate(probe))
+
+
+def test_compiled_learners_leave_averaging_to_the_network():
+    for config, spec in ((TABLE, CELL), (MLP, Features(6))):
+        ensemble = Ensemble(config, OptimiserConfig(name="sgd", learning_rate=0.5, averaging=0.9), spec, 0)
+        assert any(name.startswith("trained.") for name in ensemble.state_dict())

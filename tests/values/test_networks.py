@@ -23,9 +23,14 @@ def member_values(network: torch.nn.Module, config: ValuesConfig, inputs: np.nda
             channels = config.conv_channels
             rows = slice(own * channels, (own + 1) * channels)
             h = h.permute(0, 3, 1, 2)
+            before = h
             for k, weight in enumerate(layer.weights):
+                if k % 2:
+                    before = h  # of every two convolutions after the first
                 h = torch.relu(h) if k else h
                 h = torch.nn.functional.conv2d(h, weight[rows], layer.biases[k][rows], padding=1)
+                if config.residual and k and k % 2 == 0:
+                    h = h + before
             h = h.flatten(1)
         elif type(layer).__name__ == "CategoryDense":
             outputs = layer.weight.shape[1] // layer.members
@@ -50,6 +55,9 @@ CASES = [
     (ValuesConfig("mlp", num_members=3, hidden=(7, 5), shared_trunk=True), Features(6)),
     (ValuesConfig("cnn", num_members=3, conv_layers=3, conv_channels=4, dense=6), BOARD),
     (ValuesConfig("cnn", num_members=3, conv_layers=2, conv_channels=4, dense=6, shared_trunk=True), BOARD),
+    (ValuesConfig("cnn", num_members=2, conv_layers=5, conv_channels=4, dense=6, residual=True), BOARD),
+    (ValuesConfig("cnn", num_members=2, conv_layers=4, conv_channels=4, dense=6, residual=True), BOARD),
+    (ValuesConfig("cnn", num_members=2, conv_layers=1, conv_channels=4, dense=6, residual=True), BOARD),
 ]
 
 

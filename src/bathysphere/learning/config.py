@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.masks import MaskConfig
@@ -16,9 +17,14 @@ class LearningConfig:
 
     target: TargetKind = "bootstrap"
     """Value a state should have had: the planner's at the end of the game, one for all members (bootstrap,
-    the paper's) or each member's own (bootstrap_members), or what really followed (factual...)."""
+    the paper's), at least the return of a solved game (bootstrap_best), half of either (mixed), each member's own
+    (bootstrap_members), or what really followed (factual...)."""
     hindsight: float = 0.0
     """Probability that an unsolved game is relabelled towards what it did reach (domains that offer it)."""
+    hindsight_as: Literal["unsolved", "solved"] = "unsolved"
+    """Class in which replay keeps relabelled games: as they ended (the authors' code), or as what they are now."""
+    symmetries: bool = False
+    """Replace every state that is learnt from by one of equal value (domains that offer it)."""
     batch_size: int = 32
     """Entries per update, solved and unsolved together."""
     steps_per_update: float = 10.0

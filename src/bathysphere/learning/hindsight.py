@@ -34,8 +34,8 @@ class Relabeller(Protocol):
 def with_hindsight(episode: Episode, domain: object, intensity: float, rng: np.random.Generator) -> Episode:
     """Relabels an unsolved game with probability `intensity`; any other game is returned as it is.
 
-    A relabelled game stays unsolved, as in the authors' code, so replay keeps it with the failures.
-    Use it with factual_rewards targets: its search values are cut to its length but are of the old goal.
+    A relabelled game stays unsolved, as in the authors' code. Its search values are cut to its length but are of the
+    old goal.
 
     Args:
       episode: a finished game.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,15 @@ class Observer(Protocol):
         ...
 
 
+@runtime_checkable
+class Symmetric(Protocol):
+    """A domain that knows which states are equal but for a symmetry."""
+
+    def transform(self, states: States, rng: np.random.Generator) -> States:
+        """Returns for each state, uint8 [n, S], a random one of equal value, itself perhaps."""
+        ...
+
+
 class Sample(NamedTuple):
     """`u` batches of `b` entries; in each batch the entries of solved games come first."""
 
@@ -55,6 +64,16 @@ class Sample(NamedTuple):
         _, batch_size, num_members = self.mask.shape
         mask = split_mask(self.num_solved, batch_size - self.num_solved, num_members)
         return self._replace(mask=np.broadcast_to(mask, self.mask.shape))
+
+    def transformed(self, domain: object, rng: np.random.Generator) -> Sample:
+        """Returns the same entries with every state replaced by a random one of equal value."""
+        if not isinstance(domain, Symmetric):
+            raise BathysphereError(
+                f"learning.symmetries needs a domain with a transform method, and {type(domain).__name__} has none; "
+                "turn it off."
+            )
+        rows = self.states.reshape(-1, self.states.shape[-1])
+        return self._replace(states=domain.transform(rows, rng).reshape(self.states.shape))
 
     def observed(self, domain: Observer) -> Batch:
         """Returns the same entries as `Ensemble.update_many` takes them."""

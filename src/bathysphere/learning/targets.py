@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from bathysphere.planning import Episode
 
-TargetKind = Literal["bootstrap", "bootstrap_members", "factual", "factual_discount", "factual_rewards"]
+TargetKind = Literal[
+    "bootstrap", "bootstrap_members", "bootstrap_best", "mixed", "factual", "factual_discount", "factual_rewards"
+]
 
 
 def discounted_returns(rewards: NDArray[np.float64], discount: float) -> NDArray[np.float64]:
@@ -41,11 +43,16 @@ def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.f
     """
     if kind == "bootstrap_members":
         return episode.search_values
+    searched: NDArray[np.float64] = episode.search_values.mean(axis=1, keepdims=True)
     if kind == "bootstrap":
-        common: NDArray[np.float64] = episode.search_values.mean(axis=1, keepdims=True)
-        return common
+        return searched
+    returned = discounted_returns(episode.rewards, discount)[:, None]
     if kind == "factual_rewards":
-        return discounted_returns(episode.rewards, discount)[:, None]
+        return returned
+    if kind == "mixed":
+        return (searched + returned) / 2
+    if kind == "bootstrap_best":
+        return np.maximum(searched, returned) if episode.solved else searched
     outcome = np.zeros(len(episode))
     outcome[-1:] = float(episode.solved)
     return discounted_returns(outcome, 1.0 if kind == "factual" else discount)[:, None]

@@ -77,10 +77,14 @@ class Trainer:
 
     def _remember(self, episode: Episode) -> None:
         learning = self.learning
-        episode = with_hindsight(episode, self.domain, learning.hindsight, self._rng)
-        values = targets(episode, learning.target, self.search.discount)
-        mask = draw_mask(learning.mask, len(episode), self.values.num_members, self._rng)
-        self.replay.add(episode.states, values, mask, episode.solved)
+        game = with_hindsight(episode, self.domain, learning.hindsight, self._rng)
+        # The search was after the old goal, so a game that reached a new one learns from what it returned.
+        has_new_goal = game is not episode and bool(game.rewards.any())
+        values = targets(game, "factual_rewards" if has_new_goal else learning.target, self.search.discount)
+        values = np.broadcast_to(values, (len(game), num_targets(learning.target, self.values.num_members)))
+        mask = draw_mask(learning.mask, len(game), self.values.num_members, self._rng)
+        solved = game.solved or (has_new_goal and learning.hindsight_as == "solved")
+        self.replay.add(game.states, values, mask, solved)
 
     def _learn(self) -> None:
         """Catches up: one update per `steps_per_update` real steps of finished games, after `min_games`."""
@@ -94,6 +98,8 @@ class Trainer:
             sample = self.replay.sample(num, learning.batch_size, self._rng)
             if learning.mask.kind == "split":
                 sample = sample.split()
+            if learning.symmetries:
+                sample = sample.transformed(self.domain, self._rng)
             self.last_update = self.values.update_many(sample.observed(self.domain))
             progress.updates += num
             due -= num

@@ -24,6 +24,8 @@ class ValuesConfig:
     """cnn: channels of each convolution of one member."""
     conv_kernel: int = 3
     """cnn: side of the square filter; odd."""
+    residual: bool = False
+    """cnn: after the first convolution, every two add to what went into them (an odd last one stands alone)."""
     dense: int = 128
     """cnn: units of the hidden layer after the convolutions, per member."""
     bias: bool = True
@@ -34,6 +36,11 @@ class ValuesConfig:
     """Members are heads of one hidden layer each on a common trunk (mlp and cnn only)."""
     init_scale: float = 1.0
     """Multiplies the last layer's initial weights, and so the initial spread between members."""
+    num_towers: int = 0
+    """Transfer: that many frozen cnns of this kind, trained elsewhere, whose values an aggregator learns to put
+    together. 0 is off: one network that learns."""
+    aggregator: Literal["linear", "hidden"] = "linear"
+    """Transfer: a weighted sum that starts as the mean (the authors' code), or one hidden layer (the paper)."""
 
     def __post_init__(self) -> None:
         _positive(self, "num_members", "conv_layers", "conv_channels", "conv_kernel", "dense")
@@ -51,6 +58,13 @@ class ValuesConfig:
                 "values.shared_trunk needs layers to share: a cnn, or an mlp with two or more hidden layers "
                 f"(the last belongs to the heads); got network {self.network} with hidden {self.hidden}."
             )
+        if self.num_towers < 0:
+            raise BathysphereError(f"values.num_towers must not be negative, got {self.num_towers}; 0 is off.")
+        if self.num_towers and (self.network, self.num_members, self.prior_scale) != ("cnn", 1, 0.0):
+            raise BathysphereError(
+                f"values.num_towers puts cnns of one member without a prior together; got network {self.network}, "
+                f"num_members {self.num_members} and prior_scale {self.prior_scale}."
+            )
 
 
 @dataclass(frozen=True)
@@ -63,6 +77,11 @@ class OptimiserConfig:
     steps; adam, rmsprop: PyTorch's."""
     learning_rate: float = 2.5e-4
     """Step size; for delta the fraction of the error that one visit removes."""
+    averaging: float = 0.0
+    """Games are played with a running mean of the weights, of which every update keeps this share. 0: with the weights
+    themselves (the paper's)."""
+    half_life: int | None = None
+    """Updates after which the learning rate has halved, exponentially. None: it stays (the paper's)."""
     decay: float = 0.9
     """Smoothing of the mean square in tf_rmsprop and rmsprop (adam keeps PyTorch's betas)."""
     eps: float = 1e-10
@@ -83,8 +102,17 @@ class OptimiserConfig:
             )
         if not 0 <= self.decay < 1:
             raise BathysphereError(f"optimiser.decay must be in [0, 1), got {self.decay}; the paper's is 0.9.")
+        if not 0 <= self.averaging < 1:
+            raise BathysphereError(f"optimiser.averaging must be in [0, 1), got {self.averaging}; 0 is off.")
+        if self.half_life is not None and self.half_life < 1:
+            raise BathysphereError(f"optimiser.half_life must be at least 1 update (or none), got {self.half_life}.")
         if self.l2 < 0:
             raise BathysphereError(f"optimiser.l2 must not be negative, got {self.l2}; 0 is off.")
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether it does more than the compiled learners do."""
+        return self.half_life is not None or self.averaging > 0
 
 
 def _positive(config: ValuesConfig | OptimiserConfig, *names: str) -> None:

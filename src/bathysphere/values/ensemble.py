@@ -39,6 +39,7 @@ class Ensemble:
     ) -> None:
         rng = np.random.default_rng(seed)
         self.num_members = config.num_members
+        self.version = 0  # changes with every update and every load
         self._observation = observation
         self._shape = (observation.size,) if isinstance(observation, Features) else tuple(observation.shape)
         self._learner: TableLearner | MlpLearner | NetworkLearner
@@ -91,6 +92,7 @@ class Ensemble:
                 f"(or as many as members) and {(*expected, self.num_members)} for observations of shape "
                 f"{observations.shape}."
             )
+        self.version += 1
         return self._learner.update(Batch(observations, targets, mask))
 
     def state_dict(self) -> Arrays:
@@ -102,7 +104,20 @@ class Ensemble:
 
         Mutates: the ensemble.
         """
+        self.version += 1
         self._learner.load_state_dict(state)
+
+    def weights(self) -> Arrays:
+        """Returns copies of what `evaluate` depends on, by flat names: no optimiser state."""
+        return self._learner.weights()
+
+    def load_weights(self, weights: Arrays) -> None:
+        """Restores what `weights` returned, from an ensemble with the same settings.
+
+        Mutates: what `evaluate` depends on. What the optimiser remembers stays.
+        """
+        self.version += 1
+        self._learner.load_weights(weights)
 
     def _checked(self, observations: NDArray[np.generic], num_leading: int) -> NDArray[np.generic]:
         """Refuses observations of a wrong shape or range; kernels rely on the range."""

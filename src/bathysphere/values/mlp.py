@@ -29,7 +29,9 @@ _CHUNK = 1024  # rows evaluated at once: bounds memory
 
 def is_small_mlp(config: ValuesConfig, optimiser: OptimiserConfig) -> bool:
     """Tells whether this ensemble and its training are what `MlpLearner` does."""
-    return config.network == "mlp" and not config.shared_trunk and optimiser.name in _KINDS
+    return (
+        config.network == "mlp" and not config.shared_trunk and optimiser.name in _KINDS and not optimiser.is_extended
+    )
 
 
 class MlpLayout:
@@ -182,13 +184,32 @@ class MlpLearner:
         loss, norm = (totals / max(num_updates, 1)).tolist()
         return UpdateStats(loss, member_means(member_errors, batch.mask.sum((0, 1), np.float64)), norm)
 
-    def state_dict(self) -> Arrays:
-        """Returns copies of weights, prior and optimiser state under flat names."""
+    def weights(self) -> Arrays:
+        """Returns copies of weights, prior and base under flat names."""
         save = self._layout.save
-        state: Arrays = {"base": self._base.copy()} if self._base is not self._no_base else {}
-        state |= save(self._weights, "network.{name}")
+        weights: Arrays = {"base": self._base.copy()} if self._base is not self._no_base else {}
+        weights |= save(self._weights, "network.{name}")
         if self._prior is not None:
-            state |= save(self._prior, "prior.{name}")
+            weights |= save(self._prior, "prior.{name}")
+        return weights
+
+    def load_weights(self, weights: Arrays) -> None:
+        """Restores what `weights` returned, with or without a base. Mutates: weights, prior and base."""
+        check_shapes(self.weights() | {"base": self._no_base}, {"base": self._no_base} | weights)
+        base = weights.get("base", self._no_base)
+        if base is not self._no_base and not ((base >= 0) & (base < self._layout.num_categories)).all():
+            raise BathysphereError(
+                f"the saved values' base holds categories from {base.min()} to {base.max()}; expected 0 to "
+                f"{self._layout.num_categories - 1}. Is the file damaged? Load another checkpoint."
+            )
+        self._base = base.astype(np.int64) if base is not self._no_base else base
+        self._layout.load(self._weights, "network.{name}", weights)
+        if self._prior is not None:
+            self._layout.load(self._prior, "prior.{name}", weights)
+
+    def state_dict(self) -> Arrays:
+        """Returns copies of weights, prior, base and optimiser state under flat names."""
+        state, save = self.weights(), self._layout.save
         if self._settings.name == "tf_rmsprop":
             mlp_kernels.settle(self._mean_square, self._last_update, self._settings.decay, self._num_updates)
         for slot, packed in self._slots().items():
@@ -210,16 +231,7 @@ class MlpLearner:
             {name: v for name, v in own.items() if is_started or not name.startswith("optimiser.")},
             {"base": self._no_base} | state,
         )
-        base = state.get("base", self._no_base)
-        if base is not self._no_base and not ((base >= 0) & (base < self._layout.num_categories)).all():
-            raise BathysphereError(
-                f"the saved values' base holds categories from {base.min()} to {base.max()}; expected 0 to "
-                f"{self._layout.num_categories - 1}. Is the file damaged? Load another checkpoint."
-            )
-        self._base = base.astype(np.int64) if base is not self._no_base else base
-        self._layout.load(self._weights, "network.{name}", state)
-        if self._prior is not None:
-            self._layout.load(self._prior, "prior.{name}", state)
+        self.load_weights({name: array for name, array in state.items() if not name.startswith("optimiser.")})
         self._restart()
         if is_started:
             for slot, packed in self._slots().items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,8 +13,9 @@ from bathysphere.domains.base import ObservationSpec
 from bathysphere.errors import BathysphereError
 from bathysphere.values.batch import Arrays, Batch, UpdateStats, check_shapes, member_means
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
-from bathysphere.values.networks import build_network
+from bathysphere.values.networks import ValueNetwork, build_network
 from bathysphere.values.optimisers import build_optimiser
+from bathysphere.values.towers import TowerNetwork, build_towers
 
 _CHUNK_CPU, _CHUNK_GPU = 512, 16384  # rows evaluated at once: bounds memory, and on a CPU keeps to the cache
 
@@ -30,21 +33,29 @@ class NetworkLearner:
     ) -> None:
         self._device = resolve_device(device)
         self._settings = optimiser
-        self._network = build_network(config, observation, rng, config.init_scale).to(self._device)
+        self._network: ValueNetwork | TowerNetwork
+        if config.num_towers:
+            self._network = build_towers(config, observation, rng).to(self._device)
+        else:
+            self._network = build_network(config, observation, rng, config.init_scale).to(self._device)
+        self._trained = [p for p in self._network.parameters() if p.requires_grad]
         self._prior_scale = config.prior_scale
         self._prior = None
         if config.prior_scale:
             self._prior = build_network(config, observation, rng, 1.0).to(self._device).requires_grad_(False)
-        self._optimiser = build_optimiser(optimiser, self._network.parameters())
+        # What plays: the trained network, or a running mean of it.
+        self._playing = copy.deepcopy(self._network).requires_grad_(False) if optimiser.averaging else self._network
+        self._optimiser = build_optimiser(optimiser, self._trained)
+        self._num_updates = 0
         self._chunk = _CHUNK_CPU if self._device.type == "cpu" else _CHUNK_GPU
 
     def evaluate(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
         """Returns float32 [n, E] for observations [n, ...]."""
         with torch.inference_mode():
             if len(observations) <= self._chunk:
-                return self._predict(self._tensor(observations)).contiguous().cpu().numpy()
+                return self._predict(self._playing, self._tensor(observations)).contiguous().cpu().numpy()
             parts = [
-                self._predict(self._tensor(observations[start : start + self._chunk])).cpu().numpy()
+                self._predict(self._playing, self._tensor(observations[start : start + self._chunk])).cpu().numpy()
                 for start in range(0, len(observations), self._chunk)
             ]
             return np.concatenate(parts)
@@ -56,12 +67,15 @@ class NetworkLearner:
         mask = self._tensor(batch.mask).float()
         losses, norms, errors = [], [], torch.zeros(num_members, device=self._device)
         for u in range(num_updates):
+            self._set_rate()
             loss, squared = self._loss(observations[u], targets[u], mask[u])
             self._optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            gradients = [p.grad for p in self._network.parameters() if p.grad is not None]
+            gradients = [p.grad for p in self._trained if p.grad is not None]
             norms.append(torch.nn.utils.get_total_norm(gradients))
             self._optimiser.step()
+            self._num_updates += 1
+            self._average()
             losses.append(loss.detach())
             errors += squared.detach().sum(0)
         if not losses:
@@ -70,11 +84,28 @@ class NetworkLearner:
         member_losses = member_means(errors.cpu().numpy().astype(np.float64), batch.mask.sum((0, 1), np.float64))
         return UpdateStats(loss_mean, member_losses, norm_mean)
 
+    def weights(self) -> Arrays:
+        """Returns copies of weights and prior under flat names."""
+        weights = {f"network.{name}": _array(value) for name, value in self._playing.state_dict().items()}
+        if self._prior is not None:
+            weights |= {f"prior.{name}": _array(value) for name, value in self._prior.state_dict().items()}
+        return weights
+
+    def load_weights(self, weights: Arrays) -> None:
+        """Restores what `weights` returned, here or in an `MlpLearner`. Mutates: weights and prior."""
+        check_shapes(self.weights(), {name: array for name, array in weights.items() if name != "base"})
+        for network in (self._network, self._playing):
+            network.load_state_dict(_section(weights, "network."))
+        if self._prior is not None:
+            self._prior.load_state_dict(_section(weights, "prior."))
+
     def state_dict(self) -> Arrays:
         """Returns copies of weights, prior and optimiser state under flat names."""
-        state = {f"network.{name}": _array(value) for name, value in self._network.state_dict().items()}
-        if self._prior is not None:
-            state |= {f"prior.{name}": _array(value) for name, value in self._prior.state_dict().items()}
+        state = self.weights()
+        if self._settings.averaging:
+            state |= {f"trained.{name}": _array(value) for name, value in self._network.state_dict().items()}
+        if self._settings.half_life is not None:
+            state["num_updates"] = np.array(self._num_updates)
         for index, slots in self._optimiser.state_dict()["state"].items():
             # A slot may be empty: plain SGD keeps None where momentum would be.
             state |= {f"optimiser.{index}.{slot}": _array(v) for slot, v in slots.items() if v is not None}
@@ -85,18 +116,14 @@ class NetworkLearner:
 
         Mutates: weights, prior and optimiser.
         """
-        own, arrived = (
-            {name: array for name, array in arrays.items() if name.startswith(("network.", "prior."))}
-            for arrays in (self.state_dict(), state)
-        )
-        check_shapes(own, arrived)
-        self._network.load_state_dict(_section(state, "network."))
-        if self._prior is not None:
-            self._prior.load_state_dict(_section(state, "prior."))
+        self.load_weights({name: array for name, array in state.items() if name.startswith(("network.", "prior."))})
+        if self._settings.averaging:
+            self._network.load_state_dict(_section(state, "trained."))
         slots: dict[int, dict[str, Tensor]] = {}
         for name, value in _section(state, "optimiser.").items():
             index, slot = name.split(".", 1)
             slots.setdefault(int(index), {})[slot] = value
+        self._num_updates = int(state.get("num_updates", 0))
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": slots, "param_groups": groups})
 
@@ -104,16 +131,28 @@ class NetworkLearner:
         # PyTorch warns about read-only memory, so that is copied.
         return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self._device)
 
-    def _predict(self, observations: Tensor) -> Tensor:
-        values: Tensor = self._network(observations)
+    def _predict(self, network: ValueNetwork | TowerNetwork, observations: Tensor) -> Tensor:
+        values: Tensor = network(observations)
         if self._prior is None:
             return values
         prior: Tensor = self._prior(observations)
         return values + self._prior_scale * prior
 
+    def _set_rate(self) -> None:
+        if self._settings.half_life is not None:
+            rate = self._settings.learning_rate * 0.5 ** (self._num_updates / self._settings.half_life)
+            for group in self._optimiser.param_groups:
+                group["lr"] = rate
+
+    @torch.no_grad()
+    def _average(self) -> None:
+        if self._settings.averaging:
+            for mean, parameter in zip(self._playing.parameters(), self._network.parameters(), strict=True):
+                mean.lerp_(parameter, 1.0 - self._settings.averaging)
+
     def _loss(self, observations: Tensor, targets: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the objective and the masked squared errors, [b, E]."""
-        squared = (self._predict(observations) - targets).square() * mask
+        squared = (self._predict(self._network, observations) - targets).square() * mask
         if self._settings.normalise == "all":
             loss = squared.mean()
         elif self._settings.normalise == "active":
@@ -121,7 +160,7 @@ class NetworkLearner:
         else:
             loss = (squared.sum(0) / mask.sum(0).clamp(min=1.0)).sum()
         if self._settings.l2:
-            norms = torch.stack([p.square().sum() for p in self._network.parameters()])
+            norms = torch.stack([p.square().sum() for p in self._trained])
             loss = loss + self._settings.l2 * 0.5 * norms.sum() / self._network.num_tensors()
         return loss, squared
 

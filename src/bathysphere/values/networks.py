@@ -105,6 +105,7 @@ class ConvolutionStack(nn.Module):
         layers: int,
         channels: int,
         kernel: int,
+        residual: bool,
         members: int,
         bias: bool,
         rng: np.random.Generator,
@@ -112,6 +113,7 @@ class ConvolutionStack(nn.Module):
         super().__init__()
         self.num_categories = observation.num_categories
         self.members = members
+        self.residual = residual
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         inputs = observation.num_categories
         for _ in range(layers):
@@ -124,12 +126,23 @@ class ConvolutionStack(nn.Module):
     def forward(self, codes: Tensor) -> Tensor:
         """Convolves; the ReLU after the last convolution is the caller's, as for every layer."""
         h = functional.one_hot(codes.long(), self.num_categories).float().permute(0, 3, 1, 2)
-        for i, weight in enumerate(self.weights):
-            bias = self.biases[i] if len(self.biases) else None
-            # The board is common to all members, so the first convolution has one group.
-            groups = 1 if i == 0 else self.members
-            h = functional.conv2d(h if i == 0 else h.relu_(), weight, bias, padding="same", groups=groups)
+        h = self._convolve(0, h)
+        num_convolutions = len(self.weights)
+        if self.residual:
+            for i in range(1, num_convolutions - 1, 2):
+                h = h + self._convolve(i + 1, self._convolve(i, h.relu()).relu_())
+            if num_convolutions % 2 == 0:
+                h = self._convolve(num_convolutions - 1, h.relu_())
+        else:
+            for i in range(1, num_convolutions):
+                h = self._convolve(i, h.relu_())
         return h.reshape(len(h), self.members, -1).permute(1, 2, 0)
+
+    def _convolve(self, i: int, h: Tensor) -> Tensor:
+        bias = self.biases[i] if len(self.biases) else None
+        # The board is common to all members, so the first convolution has one group.
+        groups = 1 if i == 0 else self.members
+        return functional.conv2d(h, self.weights[i], bias, padding="same", groups=groups)
 
 
 Layer = Dense | CategoryDense | ConvolutionStack
@@ -184,6 +197,7 @@ def build_network(
                 config.conv_layers,
                 config.conv_channels,
                 config.conv_kernel,
+                config.residual,
                 trunk_members,
                 bias,
                 rng,

@@ -26,6 +26,7 @@ def is_table(config: ValuesConfig, optimiser: OptimiserConfig, observation: Obse
         and math.prod(observation.shape) == 1
         and optimiser.name in ("delta", "sgd", "tf_rmsprop")
         and optimiser.l2 == 0
+        and not optimiser.is_extended
     )
 
 
@@ -81,10 +82,19 @@ class TableLearner:
         loss, norm = (totals / max(num_updates, 1)).tolist()
         return UpdateStats(loss, member_means(member_errors, member_counts), norm)
 
+    def weights(self) -> Arrays:
+        """Returns a copy of the table."""
+        return {"table": self._table.copy()}
+
+    def load_weights(self, weights: Arrays) -> None:
+        """Restores what `weights` returned. Mutates: the table in place."""
+        check_shapes(self.weights(), weights)
+        np.copyto(self._table, weights["table"], casting="same_kind")
+
     def state_dict(self) -> Arrays:
         """Returns copies of everything that later updates depend on."""
         return {
-            "table": self._table.copy(),
+            **self.weights(),
             "num_updates": np.array(self._num_updates, np.int64),
             "accumulators": self._accumulators.copy(),
             "last_update": self._last_update.copy(),
@@ -96,7 +106,7 @@ class TableLearner:
         Mutates: the table in place.
         """
         check_shapes(self.state_dict(), state)
-        np.copyto(self._table, state["table"], casting="same_kind")
+        self.load_weights({"table": state["table"]})
         np.copyto(self._accumulators, state["accumulators"], casting="same_kind")
         np.copyto(self._last_update, state["last_update"], casting="same_kind")
         self._num_updates = int(state["num_updates"])

@@ -35,6 +35,8 @@ class SokobanConfig:
     """Seed of those boards, from 0. Unused without num_boards."""
     rewards: Rewards = field(default_factory=Rewards)
     """What moves pay, in points."""
+    show_border: bool = True
+    """Whether networks see the outermost cells, which are always wall. Off, a 10x10 board is an 8x8 one to them."""
     max_steps: int = 200
     """Usual time limit of an episode, in moves. The authors' single-board runs use 100."""
 
@@ -85,7 +87,11 @@ class Sokoban:
                 )
         self.state_size = self.shape[0] * self.shape[1]
         self.max_steps = self.config.max_steps
-        self.observation: ObservationSpec = Categories(self.shape, NUM_CODES)
+        height, width = self.shape
+        self._shown = np.s_[:, :, :] if self.config.show_border else np.s_[:, 1:-1, 1:-1]
+        shown = self.shape if self.config.show_border else (height - 2, width - 2)
+        self.observation: ObservationSpec = Categories(shown, NUM_CODES)
+        self._symmetries = symmetries(self.shape)
 
     def initial(self, n: int, rng: np.random.Generator) -> States:
         """Draws `n` of the levels uniformly, with replacement, or makes `n` fresh ones."""
@@ -103,8 +109,14 @@ class Sokoban:
         return hindsight.relabel(as_rows(states, self.state_size), rng, self.config.rewards)
 
     def observe(self, states: States) -> NDArray[np.uint8]:
-        """Returns the cell codes as boards, uint8 [n, height, width]."""
-        return as_rows(states, self.state_size).reshape(-1, *self.shape)
+        """Returns the cell codes as boards, uint8 [n, height, width], without the border if it is not shown."""
+        boards = as_rows(states, self.state_size).reshape(-1, *self.shape)
+        return np.ascontiguousarray(boards[self._shown])
+
+    def transform(self, states: States, rng: np.random.Generator) -> States:
+        """Turns and mirrors each board, uint8 [n, S], at random: its solutions turn with it, so its value stays."""
+        chosen = self._symmetries[rng.integers(len(self._symmetries), size=len(states))]
+        return np.take_along_axis(as_rows(states, self.state_size), chosen, axis=1)
 
     def render(self, state: States) -> NDArray[np.uint8]:
         """Draws the board with tiles."""
@@ -113,6 +125,14 @@ class Sokoban:
     def text(self, state: States) -> str:
         """Draws the board with XSB characters."""
         return grid_text(state.reshape(self.shape))
+
+
+def symmetries(shape: tuple[int, int]) -> NDArray[np.intp]:
+    """Returns the symmetries of a board: where the cells of its image come from, [8, S], or [4, S] if not square."""
+    height, width = shape
+    cells = np.arange(height * width).reshape(shape)
+    boards = [cells, cells.T] if height == width else [cells]
+    return np.stack([flipped.ravel() for b in boards for c in (b, b[::-1]) for flipped in (c, c[:, ::-1])])
 
 
 def _common_shape(levels: Sequence[Level], pad_levels: bool) -> tuple[int, int]:

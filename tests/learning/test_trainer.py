@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+from bathysphere.domains.sokoban import GeneratorConfig, Sokoban, SokobanConfig
+from bathysphere.learning.config import LearningConfig
+from bathysphere.learning.trainer import Trainer
+from bathysphere.planning import SearchConfig
+from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
+
+
+def play(learning, num_games):
+    """Plays short games on small boards, without an update; returns the trainer and the games."""
+    domain = Sokoban(SokobanConfig(generator=GeneratorConfig(6, 6, num_boxes=2, max_states=2000), max_steps=30))
+    values = Ensemble(ValuesConfig("mlp", num_members=2, hidden=(4,)), OptimiserConfig(), domain.observation, 0)
+    trainer = Trainer(domain, values, SearchConfig(passes=2), learning, batch=4, seed=1)
+    games = []
+    while len(games) < num_games:
+        games += trainer.advance()
+    return trainer, games
+
+
+@pytest.mark.parametrize("target", ["bootstrap", "bootstrap_members"])
+def test_a_game_with_a_new_goal_learns_from_what_it_returned(target):
+    trainer, games = play(LearningConfig(target=target, hindsight=1.0, hindsight_as="solved", min_games=10**6), 20)
+    num_wins = sum(game.solved for game in games)
+    assert trainer.replay.num_solved_games > num_wins
+    state = trainer.replay.state_dict()
+    ends = np.cumsum(state["solved.lengths"])
+    last = state["solved.targets"][ends - 1]
+    # The move out of a relabelled game's last state earns the reward; a search that won may believe in less.
+    assert (last == 10).all(axis=1).sum() >= trainer.replay.num_solved_games - num_wins
+    first = ends - state["solved.lengths"]
+    relabelled = (last == 10).all(axis=1)
+    expected = 10 * 0.99 ** (state["solved.lengths"][relabelled] - 1)
+    np.testing.assert_allclose(state["solved.targets"][first[relabelled], 0], expected, rtol=1e-5)
+
+
+def test_relabelled_games_stay_with_the_unsolved_unless_told():
+    trainer, games = play(LearningConfig(hindsight=1.0, min_games=10**6), 20)
+    assert trainer.replay.num_solved_games == sum(game.solved for game in games)
+    assert (trainer.replay.state_dict()["unsolved.targets"] == 10).any()
