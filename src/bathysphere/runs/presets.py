@@ -138,7 +138,9 @@ def _sokoban() -> RunConfig:
         values=ValuesConfig(
             network="cnn", num_members=3, conv_layers=7, conv_channels=32, residual=True, shared_trunk=True
         ),
-        optimiser=OptimiserConfig(name="adam", learning_rate=2e-3, eps=1e-8, averaging=0.99, normalise="member"),
+        optimiser=OptimiserConfig(
+            name="adam", learning_rate=2e-3, half_life=40_000, eps=1e-8, averaging=0.99, normalise="member"
+        ),
         learning=LearningConfig(
             target="mixed",
             hindsight=0.25,
@@ -147,7 +149,7 @@ def _sokoban() -> RunConfig:
             steps_per_update=20.0,
             min_games=20,
             mask=MaskConfig(kind="split"),
-            replay=ReplayConfig(capacity=2000),
+            replay=ReplayConfig(capacity=4000),
         ),
     )
 
