@@ -324,7 +324,7 @@ class TestRefusals:
             Ensemble(MLP, OptimiserConfig("delta", 0.3), Features(6), 0)
 
 
-def test_the_learning_rate_halves():
+def test_the_learning_rate_falls():
     rng, spec, config = np.random.default_rng(3), Features(6), ValuesConfig("linear", num_members=2)
     batch = batches(spec, 2, 3, 8, rng)
 
@@ -336,8 +336,8 @@ def test_the_learning_rate_halves():
         return ensemble.state_dict()
 
     halving, steady = None, None
-    for u, rate in enumerate((0.04, 0.02, 0.01)):
-        halving = trained(OptimiserConfig(name="sgd", learning_rate=0.04, half_life=1), halving, u)
+    for u, rate in enumerate((0.06, 0.03, 0.02)):
+        halving = trained(OptimiserConfig(name="sgd", learning_rate=0.06, half_life=1), halving, u)
         steady = trained(OptimiserConfig(name="sgd", learning_rate=rate), steady, u)
         for key, value in steady.items():
             np.testing.assert_allclose(halving[key], value, rtol=1e-6)

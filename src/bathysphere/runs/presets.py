@@ -139,11 +139,11 @@ def _sokoban() -> RunConfig:
             network="cnn", num_members=3, conv_layers=7, conv_channels=32, residual=True, shared_trunk=True
         ),
         optimiser=OptimiserConfig(
-            name="adam", learning_rate=2e-3, half_life=40_000, eps=1e-8, averaging=0.99, normalise="member"
+            name="adam", learning_rate=2e-3, half_life=4000, eps=1e-8, averaging=0.99, normalise="member"
         ),
         learning=LearningConfig(
             target="mixed",
-            hindsight=0.25,
+            hindsight=0.2,
             symmetries=True,
             batch_size=96,
             steps_per_update=20.0,

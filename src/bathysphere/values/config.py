@@ -81,7 +81,8 @@ class OptimiserConfig:
     """Games are played with a running mean of the weights, of which every update keeps this share. 0: with the weights
     themselves (the paper's)."""
     half_life: int | None = None
-    """Updates after which the learning rate has halved, exponentially. None: it stays (the paper's)."""
+    """h: the learning rate of update u is divided by 1 + u / h, so it has halved after h updates and quartered after
+    3 h. None: it stays (the paper's)."""
     decay: float = 0.9
     """Smoothing of the mean square in tf_rmsprop and rmsprop (adam keeps PyTorch's betas)."""
     eps: float = 1e-10

@@ -140,7 +140,7 @@ class NetworkLearner:
 
     def _set_rate(self) -> None:
         if self._settings.half_life is not None:
-            rate = self._settings.learning_rate * 0.5 ** (self._num_updates / self._settings.half_life)
+            rate = self._settings.learning_rate / (1 + self._num_updates / self._settings.half_life)
             for group in self._optimiser.param_groups:
                 group["lr"] = rate
 
