@@ -84,6 +84,22 @@ def plays_out(rows: list[str], moves: str) -> bool:
     return board.solved()
 
 
+def carve_room(height, width, num_steps, turn_probability, brushes, rng):
+    """The walk that carves a room, as a set of (row, column) inside the border; brushes are rows such as "010"."""
+    floor = set()
+    y, x = int(rng.integers(1, height - 1)), int(rng.integers(1, width - 1))
+    steps = ((-1, 0), (1, 0), (0, -1), (0, 1))
+    dy, dx = steps[rng.integers(4)]
+    for _ in range(num_steps):
+        if rng.random() < turn_probability:
+            dy, dx = steps[rng.integers(4)]
+        y = min(max(y + dy, 1), height - 2)
+        x = min(max(x + dx, 1), width - 2)
+        brush = brushes[rng.integers(len(brushes))]
+        floor |= {(y + i - 1, x + j - 1) for i in range(3) for j in range(3) if brush[i][j] == "1"}
+    return {(y, x) for y, x in floor if 1 <= y < height - 1 and 1 <= x < width - 1}
+
+
 class ReversePlayer:
     """The recursive reverse play: remembers every position in a set, copies everything at every step."""
 

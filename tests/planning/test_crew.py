@@ -1,4 +1,9 @@
-"""Several lanes: the same episodes whatever the number of threads."""
+"""Several lanes: the same episodes whatever the number of processes."""
+
+import gc
+import multiprocessing
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -20,10 +25,87 @@ def told(episodes):
     return [(e.index, e.states.tobytes(), e.actions.tolist(), e.search_values.tolist()) for e in episodes]
 
 
-def test_threads_change_nothing():
-    alone, together = play(lanes=3, threads=1), play(lanes=3, threads=3)
+def test_processes_change_nothing():
+    alone, together = play(lanes=3, processes=1), play(lanes=3, processes=2)
     assert told(alone) == told(together)
     assert [episode.index for episode in alone] == list(range(20))
+
+
+def test_processes_learn_of_new_values_and_resume():
+    def make(processes):
+        world = RandomGraph.draw(np.random.default_rng(5))
+        values, model = HashedValues(2), world.misled(np.random.default_rng(6), rate=0.3)
+        config = SearchConfig(passes=4, max_steps=6)
+        return values, Crew(world, values, config, batch=5, lanes=2, processes=processes, model=model)
+
+    (values, here), (other_values, elsewhere) = make(1), make(2)
+    for step in range(20):
+        values._seed = other_values._seed = step // 5
+        assert told(here.step()) == told(elsewhere.step())
+    assert here.model_errors == elsewhere.model_errors
+    assert here.model_errors.total() > 0
+    assert here.num_active == elsewhere.num_active == 5
+    assert here.arena_bytes == elsewhere.arena_bytes
+    assert here.seconds.keys() == elsewhere.seconds.keys()
+    assert min(elsewhere.seconds.values()) > 0
+    state, other = here.state_dict(), elsewhere.state_dict()
+    assert {k: v.tobytes() for k, v in state.items()} == {k: v.tobytes() for k, v in other.items()}
+    for _ in range(3):
+        here.step()
+    elsewhere.load_state_dict(here.state_dict())
+    for _ in range(8):
+        assert told(here.step()) == told(elsewhere.step())
+
+
+class FailingValues(HashedValues):
+    """Fails as it is told to, once it is told."""
+
+    failure: Exception | None = None
+
+    def evaluate(self, observations):
+        if self.failure is not None:
+            raise self.failure
+        return super().evaluate(observations)
+
+
+@pytest.mark.parametrize("failure", [BathysphereError("The sea is dry."), KeyError("a bug")])
+def test_what_fails_in_a_process_fails_here(failure):
+    values = FailingValues(4)
+    crew = Crew(SEA, values, CONFIG, batch=4, lanes=2, processes=2)
+    crew.step()
+    values.failure = failure
+    with pytest.raises(type(failure), match=failure.args[0]) as caught:
+        crew.step()
+    assert ("test_crew.py" in "".join(getattr(caught.value, "__notes__", ""))) == isinstance(failure, KeyError)
+    with pytest.raises(BathysphereError, match="interrupted in the middle of a move"):
+        crew.step()
+    assert not multiprocessing.active_children()
+
+
+def test_the_death_of_a_process_is_noticed_and_the_others_end():
+    crew = Crew(SEA, HashedValues(4), CONFIG, batch=4, lanes=2, processes=2)
+    os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+    with pytest.raises(BathysphereError, match=r"ended unexpectedly \(exit code -9\)"):
+        crew.step()
+    assert not multiprocessing.active_children()
+
+
+def test_processes_end_with_their_crew_and_not_with_ctrl_c():
+    crew = Crew(SEA, HashedValues(4), CONFIG, batch=4, lanes=2, processes=2)
+    assert len(multiprocessing.active_children()) == 2
+    for process in multiprocessing.active_children():
+        os.kill(process.pid, signal.SIGINT)
+    crew.step()
+    del crew
+    gc.collect()
+    assert not multiprocessing.active_children()
+
+
+def test_what_cannot_travel_is_refused():
+    values = HashedValues(4)
+    values.evaluate = lambda observations: None
+    with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Set lanes to 1"):
+        Crew(SEA, values, CONFIG, batch=4, lanes=2, processes=2)
 
 
 def test_one_lane_is_a_search():

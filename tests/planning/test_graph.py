@@ -107,6 +107,14 @@ def damage_child(arena):
     arena.edges["child"][0, 0, -1] = 10_000
 
 
+def damage_num_model_calls(arena):
+    arena.episodes["num_model_calls"][0] += 1
+
+
+def damage_num_expansions(arena):
+    arena.episodes["num_expansions"][0] -= 1
+
+
 def damage_root(arena):
     arena.episodes["root"][0] = arena.episodes["num_nodes"][0]
 
@@ -147,6 +155,8 @@ def damage_members(arena):
         (damage_solved, "a solved state goes on"),
         (damage_expansion, "a state is half expanded"),
         (damage_child, "a child does not exist"),
+        (damage_num_model_calls, "a question to the model was not counted"),
+        (damage_num_expansions, "an expansion was not counted"),
         (damage_root, "the root does not exist"),
         (damage_node, "a node points at no state"),
         (damage_tree, "tree and graph disagree"),

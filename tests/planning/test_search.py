@@ -334,3 +334,16 @@ def test_a_wrong_model_is_corrected_on_the_move_and_counted():
     (episode,) = search.play()
     assert (episode.rewards.tolist(), episode.truncated) == ([0.0, 0.0, 0.0], False)
     assert search.model_errors["missed_end"] == 1
+
+
+@pytest.mark.parametrize("transpositions", [True, False])
+def test_an_episode_counts_its_expansions_and_what_it_asked_of_the_model(transpositions):
+    world, values = draw()
+    config = SearchConfig(passes=6, transpositions=transpositions, avoid_loops=transpositions)
+    model = world.misled(np.random.default_rng(0), 0.1)
+    search = Search(world, values, config, model=model, batch=3, num_episodes=7)
+    episodes = search.play()
+    assert sum(episode.num_model_calls for episode in episodes) == search.model_calls
+    # Every pass expands at most one node; without shared states the model is asked for each of them.
+    assert all(e.num_model_calls <= e.num_expansions <= 6 * len(e) for e in episodes)
+    assert transpositions == any(e.num_model_calls < e.num_expansions for e in episodes)

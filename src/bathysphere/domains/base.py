@@ -83,3 +83,29 @@ class Domain(Model, Protocol):
     def text(self, state: States) -> str:
         """Draws one state, uint8 [S], with characters."""
         ...
+
+
+class Starts(Protocol):
+    """A stream of start states without end, each with its number."""
+
+    def take(self, numbers: NDArray[np.int64], ahead: NDArray[np.int64]) -> States:
+        """Returns the start states with these numbers, uint8 [n, S]. The same number is always the same state.
+
+        Args:
+          numbers: int64 [n], from 0.
+          ahead: int64 [m], those that will be wanted next; they may be prepared meanwhile.
+        """
+        ...
+
+
+@runtime_checkable
+class NumberedStarts(Protocol):
+    """What a domain may offer besides: the n-th episode of a search then begins with the n-th state of a stream.
+
+    So a run meets no start state twice (as far as a stream does not repeat itself), and runs with the same seed
+    meet the same ones, whatever their other settings.
+    """
+
+    def numbered_starts(self, stream: int) -> Starts | None:
+        """Opens stream `stream`, from 0; None if episodes begin with states that `initial` draws all the same."""
+        ...

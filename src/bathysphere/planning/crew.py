@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, States
+from bathysphere.domains.base import Domain, Model, Starts, States
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.search import Search, Values
+from bathysphere.planning.lanes import Lane, LanesElsewhere, LanesHere, Plan, Report, pickled
+from bathysphere.planning.search import Values
+from bathysphere.planning.starts import find_starts
 
 
 class Crew:
     """Plays `batch` episodes as `lanes` lock-step searches, each with its own share of the batch and its own seed.
 
-    Lanes can run in threads, because kernels and networks leave the interpreter free. Which episodes are played
-    depends on the seed and on `lanes`, never on `threads`.
+    Lanes can run in processes of their own: in threads they would wait for the interpreter, and for each other, dozens
+    of times per move. Which episodes are played depends on the seed and on `lanes`, never on `processes`. The crew's
+    n-th episode begins with the n-th of the start states, if those are numbered.
 
     Args:
       lanes: number of searches; at most `batch`.
-      threads: how many run at the same time.
+      processes: how many run at the same time. With 1 they run here, in turn. With more, domain, values and model must
+        be picklable; values and model that have changed are sent again before the next move.
       The others: as for `Search`.
     """
 
@@ -39,45 +42,49 @@ class Crew:
         batch: int = 1,
         seed: int | np.random.SeedSequence = 0,
         lanes: int = 1,
-        threads: int = 1,
+        processes: int = 1,
         model: Model | None = None,
         num_episodes: int | None = None,
-        starts: States | None = None,
+        starts: States | Starts | None = None,
     ) -> None:
         if not 1 <= lanes <= batch:
             raise BathysphereError(f"lanes is {lanes}; expected 1 to {batch}, the number of episodes played at once.")
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        self.searches = [
-            Search(
-                domain,
-                values,
-                config,
-                batch=len(range(lane, batch, lanes)),
+        starts = find_starts(starts, domain, sequence)  # one stream for all lanes
+        self.num_episodes = num_episodes
+        self._values, self._model = values, None if model is domain else model
+        plan = Plan(domain, values, config, self._model, starts, lanes)
+        all_lanes = [
+            Lane(
+                number=number,
+                batch=len(range(number, batch, lanes)),
                 seed=child,
-                model=model,
-                num_episodes=None if num_episodes is None else len(range(lane, num_episodes, lanes)),
-                starts=None if starts is None else starts[_every(lanes, lane, len(starts))],
+                num_episodes=None if num_episodes is None else len(range(number, num_episodes, lanes)),
             )
-            for lane, child in enumerate(sequence.spawn(lanes))
+            for number, child in enumerate(sequence.spawn(lanes))
         ]
-        self._pool = ThreadPoolExecutor(min(threads, lanes)) if min(threads, lanes) > 1 else None
+        num_groups = min(processes, lanes)
+        bounds = [lanes * group // num_groups for group in range(num_groups + 1)]
+        shares = [all_lanes[low:high] for low, high in pairwise(bounds)]
+        self._sent: bytes | None = None  # values and model as other processes know them
+        self._version: int | None = None  # of those values
+        self._groups: list[LanesHere] | list[LanesElsewhere]
+        if num_groups == 1:
+            self._groups = [LanesHere(plan, all_lanes)]
+        else:
+            self._sent = pickled((values, self._model))
+            self._version = getattr(values, "version", None)
+            self._groups = [LanesElsewhere(plan, share, num_groups) for share in shares]
+        self._reports: list[Report] = []
+        self._all(None)
 
     def step(self) -> list[Episode]:
         """Makes one move in every running episode; returns the episodes that finished, lane after lane."""
-        if self._pool is None:
-            finished = [search.step() for search in self.searches]
-        else:
-            finished = list(self._pool.map(Search.step, self.searches))
-        lanes = len(self.searches)
-        return [
-            replace(episode, index=episode.index * lanes + lane)
-            for lane, episodes in enumerate(finished)
-            for episode in episodes
-        ]
+        return [episode for episodes in self._all("step", self._news()) for episode in episodes]
 
     def play(self) -> list[Episode]:
         """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting."""
-        if any(search.num_episodes is None for search in self.searches):
+        if self.num_episodes is None:
             raise BathysphereError("Crew.play needs num_episodes; without it the search never ends.")
         episodes = []
         while self.num_active:
@@ -87,35 +94,63 @@ class Crew:
     @property
     def num_active(self) -> int:
         """Episodes running now."""
-        return sum(int(search.active.sum()) for search in self.searches)
+        return sum(report.num_active for report in self._reports)
 
     @property
     def model_errors(self) -> Counter[str]:
         """Every kind of model error made on real moves so far."""
-        return sum((search.model_errors for search in self.searches), Counter())
+        return sum((report.model_errors for report in self._reports), Counter())
 
     @property
     def seconds(self) -> dict[str, float]:
         """Time spent in each phase of planning, summed over lanes."""
-        phases = self.searches[0].seconds
-        return {phase: sum(search.seconds[phase] for search in self.searches) for phase in phases}
+        phases = self._reports[0].seconds
+        return {phase: sum(report.seconds[phase] for report in self._reports) for phase in phases}
+
+    @property
+    def network_calls(self) -> int:
+        """States evaluated by the network so far."""
+        return sum(report.network_calls for report in self._reports)
+
+    @property
+    def network_batches(self) -> int:
+        """Calls of the network in which that was done."""
+        return sum(report.network_batches for report in self._reports)
+
+    @property
+    def arena_bytes(self) -> int:
+        """Memory of all search graphs together, in bytes."""
+        return sum(report.arena_bytes for report in self._reports)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything a resumed crew needs to go on bit for bit, half-played episodes included."""
-        return {
-            f"lane{lane}.{name}": array
-            for lane, search in enumerate(self.searches)
-            for name, array in search.state_dict().items()
-        }
+        return {name: array for part in self._all("state_dict") for name, array in part.items()}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; sizes and config must be the same."""
-        for lane, search in enumerate(self.searches):
-            prefix = f"lane{lane}."
-            search.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+        self._all("load_state_dict", dict(state))
 
+    def _news(self) -> bytes | None:
+        """Returns values and model if other processes have to be told of them."""
+        version = getattr(self._values, "version", None)
+        is_same = version is not None and version == self._version and self._model is None
+        if self._sent is None or is_same:
+            return None
+        now = pickled((self._values, self._model))
+        news = None if now == self._sent else now
+        self._sent, self._version = now, version
+        return news
 
-def _every(lanes: int, lane: int, num_starts: int) -> NDArray[np.intp]:
-    """Returns the starts a lane plays, so that the crew's n-th episode plays the n-th start, again and again."""
-    period = np.lcm(lanes, num_starts)
-    return np.arange(lane, period, lanes) % num_starts
+    def _all(self, what: str | None, *args: Any) -> list[Any]:
+        """Has all groups of lanes do something (or nothing) at the same time; returns what they answer."""
+        try:
+            if what is not None:
+                for group in self._groups:
+                    group.ask(what, *args)
+            answers = [group.answer() for group in self._groups]
+        except BaseException:  # Ctrl-C too: answers that nobody waits for any more would be taken for the next ones
+            for group in self._groups:
+                group.close()
+            raise
+        self._reports = [report for _, report in answers]
+        return [said for said, _ in answers]

@@ -18,9 +18,11 @@ class Episode:
     search_values: NDArray[np.float64]  # [T, E], members' values of each state when the episode ended
     solved: bool  # the state reached last is a success
     truncated: bool  # cut off by the step limit
-    index: int  # number of the episode in its search, from 0 in order of starting
+    index: int  # number of the episode, from 0 in order of starting
     num_states: int  # distinct states in the search graph when the episode ended
     search_std: float  # members' standard deviation, mean over the episode's states
+    num_expansions: int = 0  # tree nodes that got children
+    num_model_calls: int = 0  # states among them whose children the model was asked for; the graph knew the others
 
     def __len__(self) -> int:
         return len(self.actions)

@@ -54,6 +54,8 @@ EPISODE = np.dtype(
         ("stamp", np.int32),  # grows by one per episode, so the table is never cleared
         ("num_states", np.int32),
         ("num_nodes", np.int32),
+        ("num_expansions", np.int32),  # nodes that have children
+        ("num_model_calls", np.int32),  # states whose children the model was asked for
         ("root", np.int32),  # node
         ("leaf", np.int32),  # node where the last pass stopped ...
         ("leaf_kind", np.int32),  # ... and why: see kernels.py
@@ -233,9 +235,11 @@ def check_graph(arena: Arena, *, transpositions: bool = True) -> None:
         expanded = children[:, 0] != NO_CHILD
         assert ((children != NO_CHILD) == expanded[:, None]).all(), "a state is half expanded"
         assert (children[expanded] < num_states).all(), "a child does not exist"
+        assert episode["num_model_calls"] == expanded.sum(), "a question to the model was not counted"
 
         nodes = arena.nodes[b, :num_nodes]
         assert 0 <= episode["root"] < num_nodes, "the root does not exist"
+        assert episode["num_expansions"] == (nodes["child"] != NO_CHILD).sum(), "an expansion was not counted"
         assert ((nodes["state"] >= 0) & (nodes["state"] < num_states)).all(), "a node points at no state"
         for number, node in enumerate(nodes):
             if node["child"] != NO_CHILD:

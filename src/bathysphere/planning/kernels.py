@@ -99,8 +99,12 @@ def _new_node(nodes, episodes, b, state, parent):
 
 @inlined
 def _hang_children(edges, nodes, episodes, b, node):
-    """Gives `node` one child node per action, from the graph. Mutates: nodes, episodes[b].num_nodes."""
+    """Gives `node` one child node per action, from the graph.
+
+    Mutates: nodes, episodes[b].num_nodes and .num_expansions.
+    """
     state = nodes[b, node]["state"]
+    episodes[b]["num_expansions"] += 1
     nodes[b, node]["child"] = episodes[b]["num_nodes"]
     for a in range(edges.shape[2]):
         _new_node(nodes, episodes, b, edges[b, state, a]["child"], node)
@@ -133,6 +137,8 @@ def start(arena, transpositions, slots, rows, seeds):
         entry["stamp"] += 1
         entry["num_states"] = 0
         entry["num_nodes"] = 0
+        entry["num_expansions"] = 0
+        entry["num_model_calls"] = 0
         entry["step"] = 0
         entry["rng"] = seeds[k]
         state, _ = _find_or_create(stats, edges, words, table, episodes, b, rows[k], transpositions)
@@ -238,6 +244,7 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
     num_new = 0
     for k in range(slots.shape[0]):
         b = slots[k]
+        episodes[b]["num_model_calls"] += 1
         node = np.int64(episodes[b]["leaf"])
         state = nodes[b, node]["state"]
         for a in range(rows.shape[1]):

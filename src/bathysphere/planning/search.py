@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, States, Successors
+from bathysphere.domains.base import Domain, Model, Starts, States, Successors
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import kernels
 from bathysphere.planning.checks import checked_answer, checked_starts, checked_values
@@ -20,14 +20,19 @@ from bathysphere.planning.episode import Episode
 from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack, unpack
 from bathysphere.planning.risk import find_bonus, find_risk_measure
 from bathysphere.planning.scoring import choose
+from bathysphere.planning.starts import find_starts
 from bathysphere.random_state import generator_state, restore_generator
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
-PHASES = ("sweep", "model", "insert", "network", "other")
+PHASES = ("starts", "sweep", "model", "insert", "network", "other")
 
 
 class Values(Protocol):
-    """What the search asks of a value function."""
+    """What the search asks of a value function.
+
+    It may also have a `version`, a number that changes whenever its answers may. Lanes in other processes are then told
+    of new values without a look at all of them before every move.
+    """
 
     num_members: int
 
@@ -51,7 +56,10 @@ class Search:
       model: what planning believes happens; the domain itself if not given. Where it errs on a real move, the search
         graph is corrected and `model_errors` counts it.
       num_episodes: stop starting episodes after that many; None plays for ever.
-      starts: start states, uint8 [n, S], used in order (then again from the first) instead of `domain.initial`.
+      starts: start states, uint8 [n, S], used in order (then again from the first), or a numbered stream of them. If
+        not given, the domain's own stream, or without one what `domain.initial` draws.
+      lane, lanes: this is number `lane` of `lanes` searches side by side: its k-th episode is number k * lanes + lane
+        of theirs together, and begins with the start state of that number.
     """
 
     def __init__(
@@ -64,7 +72,9 @@ class Search:
         seed: int | np.random.SeedSequence = 0,
         model: Model | None = None,
         num_episodes: int | None = None,
-        starts: States | None = None,
+        starts: States | Starts | None = None,
+        lane: int = 0,
+        lanes: int = 1,
     ) -> None:
         if batch < 1:
             raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
@@ -91,9 +101,12 @@ class Search:
         self.model_errors: Counter[str] = Counter(dict.fromkeys(MODEL_ERRORS, 0))
         self.model_calls = 0  # states expanded by the model
         self.network_calls = 0  # states evaluated by the network
+        self.network_batches = 0  # calls in which that was done
         self.seconds = dict.fromkeys(PHASES, 0.0)
-        self._starts = None if starts is None else checked_starts(starts, domain.state_size)
-        self._rng = np.random.default_rng(seed)
+        self._lane, self._lanes = lane, lanes
+        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        self._starts = find_starts(starts, domain, sequence)
+        self._rng = np.random.default_rng(sequence)
         self._rules, self._addresses = _compile(config)
         self._active = np.zeros(batch, np.bool_)
         self._episode = np.zeros(batch, np.int64)
@@ -192,11 +205,9 @@ class Search:
             self._new_states,
             self._new_rows,
         )
-        t2 = clock()
-        self._evaluate(num_new)
         seconds["model"] += t1 - t0
-        seconds["insert"] += t2 - t1
-        seconds["network"] += clock() - t2
+        seconds["insert"] += clock() - t1
+        self._evaluate(num_new)
 
     def _ask(self, model: Model, states: States) -> Successors:
         return checked_answer(model.successors(states), len(states), self.sizes.num_actions, self.sizes.state_size)
@@ -205,14 +216,22 @@ class Search:
         """Asks the network for the values of the first `num_new` new states and stores them."""
         if num_new == 0:
             return
+        clock, seconds = time.perf_counter, self.seconds
+        t0 = clock()
         observations = self.domain.observe(self._bytes(self._new_rows[:num_new]))
-        values = checked_values(self.values.evaluate(observations), num_new, self.sizes.num_members)
+        t1 = clock()
+        answer = self.values.evaluate(observations)
+        t2 = clock()
+        values = checked_values(answer, num_new, self.sizes.num_members)
         self.network_calls += num_new
+        self.network_batches += 1
         if not self._store(self.arena, self._new_slots[:num_new], self._new_states[:num_new], values):
             raise BathysphereError(
                 "values.evaluate returned numbers that are not finite. If this came with training, lower the learning "
                 "rate."
             )
+        seconds["network"] += t2 - t1
+        seconds["insert"] += clock() - t2 + t1 - t0
 
     def _correct(self) -> None:
         slots = np.flatnonzero(self._active)
@@ -247,10 +266,12 @@ class Search:
         if len(slots) == 0:
             return
         index = np.arange(self.num_started, self.num_started + len(slots))
+        before = time.perf_counter()
         if self._starts is None:
             states = self.domain.initial(len(slots), self._rng)
         else:
-            states = self._starts[index % len(self._starts)]
+            states = self._take_starts(index)
+        self.seconds["starts"] += time.perf_counter() - before
         seeds = self._rng.integers(2**64, size=len(slots), dtype=np.uint64)
         kernels.start(self.arena, self.config.transpositions, slots, self._pad(states), seeds)
         self._active[slots] = True
@@ -260,6 +281,15 @@ class Search:
         self._new_states[: len(slots)] = 0
         self._new_rows[: len(slots)] = self._pad(states)
         self._evaluate(len(slots))
+
+    def _take_starts(self, index: NDArray[np.int64]) -> States:
+        """Returns the start states of these episodes of this search; those of as many as fit in come next."""
+        assert self._starts is not None
+        after = index[-1] + 1 + np.arange(self.sizes.batch)
+        if self.num_episodes is not None:
+            after = after[after < self.num_episodes]
+        numbers, ahead = (episodes * self._lanes + self._lane for episodes in (index, after))
+        return checked_starts(self._starts.take(numbers, ahead), self.sizes.state_size)
 
     def _finish(self, slots: NDArray[np.intp]) -> list[Episode]:
         """Reads the episodes in `slots` out of the arena and starts new ones there."""
@@ -273,10 +303,11 @@ class Search:
         stds = members.std(axis=2).sum(axis=1, where=is_played) / lengths
         last = arena.nodes["state"][slots, arena.episodes["root"][slots]]
         solved = arena.stats["solved"][slots, last]
-        num_states = arena.episodes["num_states"][slots]
+        counts = arena.episodes[["num_states", "num_expansions", "num_model_calls"]][slots].tolist()
         episodes = []
         for k, b in enumerate(slots):
             steps = int(lengths[k])
+            num_states, num_expansions, num_model_calls = counts[k]
             episodes.append(
                 Episode(
                     states=states[k, :steps],
@@ -285,9 +316,11 @@ class Search:
                     search_values=members[k, :steps],
                     solved=bool(solved[k]),
                     truncated=bool(self._outcomes[b] == kernels.CUT_OFF),
-                    index=int(self._episode[b]),
-                    num_states=int(num_states[k]),
+                    index=int(self._episode[b]) * self._lanes + self._lane,
+                    num_states=num_states,
                     search_std=float(stds[k]),
+                    num_expansions=num_expansions,
+                    num_model_calls=num_model_calls,
                 )
             )
         self._start(slots)

@@ -75,6 +75,8 @@ def _close(grid: NDArray[np.uint8], lines: Sequence[int], source: str) -> None:
     Mutates: grid.
     """
     height, width = grid.shape
+    if not (grid[0].any() or grid[-1].any() or grid[:, 0].any() or grid[:, -1].any()):
+        return  # walls all around, as almost always
     outside = [(y, x) for y in (0, height - 1) for x in np.flatnonzero(grid[y]).tolist()]
     outside += [(y, x) for x in (0, width - 1) for y in np.flatnonzero(grid[:, x]).tolist()]
     while outside:

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from bathysphere.domains.base import Categories, ObservationSpec, States, Successors
 from bathysphere.domains.rows import as_rows
 from bathysphere.domains.sokoban import hindsight, rules
+from bathysphere.domains.sokoban.board_cache import cache_folder
 from bathysphere.domains.sokoban.formats import read_levels
 from bathysphere.domains.sokoban.generator import GeneratorConfig, generate
 from bathysphere.domains.sokoban.levels import Level, grid_text, pad
+from bathysphere.domains.sokoban.pool import BoardPool
 from bathysphere.domains.sokoban.rules import ACTION_NAMES, NUM_CODES, Rewards
 from bathysphere.domains.sokoban.tiles import draw_board
 from bathysphere.errors import BathysphereError
@@ -99,6 +101,10 @@ class Sokoban:
             return self._boards[rng.integers(len(self._boards), size=n)]
         fresh = generate(n, self.config.generator, int(rng.integers(2**63)))
         return np.array([level.grid for level in fresh], np.uint8).reshape(n, self.state_size)
+
+    def numbered_starts(self, stream: int) -> BoardPool | None:
+        """Opens an endless stream of fresh boards; None if there is a fixed set of levels to draw from."""
+        return BoardPool(self.config.generator, stream, cache_folder()) if self.levels is None else None
 
     def successors(self, states: States) -> Successors:
         """Plays all four moves; solved boards stay as they are."""

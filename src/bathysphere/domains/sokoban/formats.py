@@ -178,6 +178,8 @@ def _is_row(line: str, inside_board: bool) -> bool:
 def _expand(line: str, max_length: int, source: str, number: int) -> str:
     """Writes out run lengths: `3#2-` is `###--`."""
     length = len(line)
+    if length <= max_length and not _RUN.search(line):
+        return line  # as almost always
     for run in _RUN.finditer(line):
         length += int(run[1]) if len(run[1]) < 9 else max_length
     if length > max_length:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.sokoban.rules import ACTION_NAMES, Rewards, is_solved, successors
+from bathysphere.domains.sokoban.rules import ACTION_NAMES, BOX, BOX_ON_TARGET, Rewards, is_solved, successors
 from bathysphere.errors import BathysphereError
 
 TILES = "# .*$@+"  # XSB characters, by cell code
@@ -64,6 +65,20 @@ def play(level: Level, moves: str) -> NDArray[np.uint8]:
 def solves(level: Level, moves: str) -> bool:
     """Tells whether `moves` solve `level`."""
     return bool(is_solved(play(level, moves)[-1:])[0])
+
+
+def checked_solution(level: Level, actions: Sequence[int]) -> str | None:
+    """Replays `actions` (numbers of `ACTION_NAMES`) and returns them as `Level.solution` has them.
+
+    Moves that change nothing are left out, for other programs do not know them. None if the level is not solved.
+    """
+    letters = "".join(ACTION_NAMES[action][0] for action in actions)
+    history = play(level, letters)
+    is_box = np.isin(history, (BOX, BOX_ON_TARGET))
+    moved, pushed = ((part[1:] != part[:-1]).any(axis=1) for part in (history, is_box))
+    steps = zip(letters, moved, pushed, strict=True)
+    solution = "".join(letter.upper() if push else letter for letter, move, push in steps if move)
+    return solution if solves(level, solution) else None
 
 
 def pad(grid: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8]:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 BITS = 63  # cells per word of a set of cells: words stay non-negative int64, compiled or not
 _STEPS = ((-1, 0), (1, 0), (0, -1), (0, 1))  # up, down, left, right; the opposite of direction d is d ^ 1
 _FORWARD = "durl"  # a reverse step up is undone by walking down, and so on
+_FREE, _WALL = -1, -2  # what is in a cell, besides the number of a box
+_LOWEST_BIT = np.array([0, *((mask & -mask).bit_length() - 1 for mask in range(1, 256))])
 
 
 class ReversePlay(NamedTuple):
@@ -51,7 +53,7 @@ def play_backwards(
       The best position; score 0, boxes at home and an empty solution if there is none.
     """
     cells = np.argwhere(room)
-    index = np.full(room.shape, -1, np.int64)
+    index = np.full(room.shape, len(cells), np.int64)  # one cell more stands for all walls
     index[room] = np.arange(len(cells))
     neighbours = np.stack([index[cells[:, 0] + dy, cells[:, 1] + dx] for dy, dx in _STEPS], axis=1)
     distances = np.abs(cells[None] - targets[:, None]).sum(axis=2)
@@ -97,6 +99,27 @@ def _slot(table, boxes, key):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _open_actions(neighbours, here, contents, seen, word_of, bit_of):  # type: ignore[no-untyped-def]
+    """Returns the actions worth trying at `here`, as bits 0 to 7: those whose cell is free, without known repeats.
+
+    Bit d walks in direction d and drags the box behind, if any; bit 4 + d leaves a box behind where it is, and is
+    not set if there is none. Invariant: what has been seen stays so, and boxes are where they are now whenever an
+    action of this position is tried, so the answer holds until all of them are.
+
+    Args:
+      seen: int64 [W], the player's cells seen with these boxes.
+      The others: as in `_search`.
+    """
+    free, pullable, unseen = 0, 0, 0
+    for direction in range(4):
+        there = neighbours[here, direction]
+        free |= (contents[there] == _FREE) << direction
+        pullable |= (contents[there] >= 0) << (direction ^ 1)
+        unseen |= ((seen[word_of[there]] & bit_of[there]) == 0) << direction
+    return (free & (pullable | unseen)) | ((free & pullable & unseen) << 4)
+
+
+@njit(cache=True, nogil=True)
 def _search(  # type: ignore[no-untyped-def]
     neighbours, distances, targets, start, hashes, num_slots, max_depth, max_states
 ):
@@ -104,14 +127,13 @@ def _search(  # type: ignore[no-untyped-def]
 
     Visited positions live in an open-addressing table with one row per set of box cells (W words) beside the
     set of player cells seen with it (W words), so that walking costs one bit test and only pulling costs a
-    lookup. A pull-move without a box behind is the plain move, so the later plain move in that direction is
-    known.
+    lookup.
 
-    Invariants: `box_at` and `boxes` describe the position at the current depth; at most about half of the
+    Invariants: `contents` and `boxes` describe the position at the current depth; at most about half of the
     table is used, because it has twice as many rows as there can be sets; a set of boxes is never empty.
 
     Args:
-      neighbours: int64 [F, 4], the cell in each direction or -1 for a wall.
+      neighbours: int64 [F, 4], the cell in each direction or F for a wall.
       distances: int64 [b, F] of each cell from the target of each box.
       targets: int64 [b], where the boxes start.
       start: the player's cell.
@@ -126,25 +148,26 @@ def _search(  # type: ignore[no-untyped-def]
     num_cells = neighbours.shape[0]
     num_boxes = targets.shape[0]
     num_words = (num_cells + BITS - 1) // BITS
-    word_of = np.empty(num_cells, np.int64)
-    bit_of = np.empty(num_cells, np.int64)
+    word_of = np.zeros(num_cells + 1, np.int64)
+    bit_of = np.zeros(num_cells + 1, np.int64)
     for cell in range(num_cells):
         word_of[cell] = cell // BITS
         bit_of[cell] = np.int64(1) << np.int64(cell % BITS)
 
     table = np.zeros((num_slots, 2 * num_words), np.int64)
-    box_at = np.full(num_cells, -1, np.int64)
+    contents = np.full(num_cells + 1, _FREE, np.int64)
+    contents[num_cells] = _WALL
     is_target = np.zeros(num_cells, np.int64)
     boxes = np.zeros(num_words, np.int64)
     key = np.int64(0)
     for box in range(num_boxes):
         cell = targets[box]
-        box_at[cell] = box
+        contents[cell] = box
         is_target[cell] = 1
         boxes[word_of[cell]] |= bit_of[cell]
         key ^= hashes[cell]
 
-    # One entry per depth: the player, the table row, the next action to try, how this position was reached
+    # One entry per depth: the player, the table row, the actions left to try, how this position was reached
     # (direction, box pulled or -1), and what its score needs.
     players = np.empty(max_depth, np.int64)
     slots = np.empty(max_depth, np.int64)
@@ -166,7 +189,6 @@ def _search(  # type: ignore[no-untyped-def]
     players[0] = start
     slots[0] = _slot(table, boxes, key)
     keys[0] = key
-    actions[0] = 0
     directions[0] = 0
     pulls[0] = -1
     changes[0] = 0
@@ -176,32 +198,30 @@ def _search(  # type: ignore[no-untyped-def]
     num_states = 1
     deepest = max_depth - 2
     depth = 0
+    actions[0] = 0
+    if depth < deepest:
+        actions[0] = _open_actions(neighbours, start, contents, table[slots[0], num_words:], word_of, bit_of)
     while depth >= 0 and num_states < max_states:
-        action = actions[depth]
-        here = players[depth]
-        if action == 8 or depth == deepest:
+        left = actions[depth]
+        if left == 0:
             if pulls[depth] >= 0:  # put the box back: it stands where the player was one step before
                 previous = players[depth - 1]
                 origin = neighbours[previous, directions[depth] ^ 1]
-                box_at[previous] = -1
-                box_at[origin] = pulls[depth]
+                contents[previous] = _FREE
+                contents[origin] = pulls[depth]
                 boxes[word_of[previous]] ^= bit_of[previous]
                 boxes[word_of[origin]] ^= bit_of[origin]
             depth -= 1
             continue
-        actions[depth] = action + 1
+        actions[depth] = left & (left - 1)
+        action = _LOWEST_BIT[left]
         direction = action & 3
+        here = players[depth]
         there = neighbours[here, direction]
-        if there < 0 or box_at[there] >= 0:
-            continue
         behind = neighbours[here, direction ^ 1]
-        box = box_at[behind] if behind >= 0 else -1
+        box = max(contents[behind], -1) if action < 4 else -1
         slot = slots[depth]
         key = keys[depth]
-        if action >= 4:
-            if box < 0:
-                continue
-            box = -1
         if box >= 0:
             key ^= hashes[behind] ^ hashes[here]
             boxes[word_of[behind]] ^= bit_of[behind]
@@ -220,17 +240,19 @@ def _search(  # type: ignore[no-untyped-def]
         players[depth] = there
         slots[depth] = slot
         keys[depth] = key
-        actions[depth] = 0
         directions[depth] = direction
         pulls[depth] = box
         changes[depth] = changes[depth - 1] + (box != pulls[depth - 1])
         total_distance[depth] = total_distance[depth - 1]
         covered[depth] = covered[depth - 1]
         if box >= 0:
-            box_at[behind] = -1
-            box_at[here] = box
+            contents[behind] = _FREE
+            contents[here] = box
             total_distance[depth] += distances[box, here] - distances[box, behind]
             covered[depth] += is_target[here] - is_target[behind]
+        actions[depth] = 0
+        if depth < deepest:
+            actions[depth] = _open_actions(neighbours, there, contents, table[slot, num_words:], word_of, bit_of)
         if covered[depth] == 0:
             score = changes[depth] * total_distance[depth]
             if score > best_score:
@@ -242,8 +264,8 @@ def _search(  # type: ignore[no-untyped-def]
                     solved -= 1
                 best_length = depth - solved
                 for cell in range(num_cells):
-                    if box_at[cell] >= 0:
-                        best_boxes[box_at[cell]] = cell
+                    if contents[cell] >= 0:
+                        best_boxes[contents[cell]] = cell
                 for step in range(best_length):
                     best_directions[step] = directions[solved + 1 + step]
                     best_pulled[step] = pulls[solved + 1 + step] >= 0
