@@ -1,8 +1,30 @@
 """Settings every test shares."""
 
+import os
+
 import numba
 import numpy as np
+import pytest
 
 if numba.config.DISABLE_JIT:
     # Hashes and random streams wrap around on purpose; machine code does so silently, NumPy scalars warn.
     np.seterr(over="ignore")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """Tests neither use nor fill the cache of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "BATHYSPHERE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def sokoban_run(tmp_path_factory):
+    """A run directory with a small Sokoban agent in it. Nobody changes it."""
+    from bathysphere.runs.runner import run
+    from tests.runs.small import small_sokoban
+
+    path = tmp_path_factory.mktemp("sokoban") / "run"
+    run(small_sokoban(), path, pictures=False)
+    return path

@@ -96,6 +96,16 @@ def forgetful(self, states, out):
     return out
 
 
+class Starts:
+    """A stream of start states made by a function of their numbers."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def take(self, numbers, ahead):
+        return self._function(numbers)
+
+
 BROKEN = {
     "name must be": {"name": ""},
     "state_size must be": {"state_size": 0},
@@ -109,6 +119,10 @@ BROKEN = {
     r"initial\(5, rng\) must be an array": {"initial": lambda self, n, rng: [[1]] * n},
     "initial must give the same": {
         "initial": lambda self, n, rng: np.random.default_rng().integers(1, 4, (n, 1)).astype(np.uint8)
+    },
+    "numbered starts 4, 0, 4 must be uint8": {"numbered_starts": lambda self, stream: Starts(lambda n: n[:, None])},
+    "numbered starts must follow": {
+        "numbered_starts": lambda self, stream: Starts(lambda n: np.arange(1, 1 + len(n), dtype=np.uint8)[:, None])
     },
     "successors' states must be": {"successors": changed(lambda self, s, o: o._replace(states=o.states[:, :, 0]))},
     "successors' rewards must be": {

@@ -3,7 +3,8 @@
 The few names most programs need. They are imported when first used, so that `import bathysphere` is light:
 
 - `train(preset, **overrides)` trains and returns the result;
-- `load_agent(run_dir)` returns an `Agent` that acts in a Gymnasium environment of `bathysphere.gym`;
+- `load_agent(agent)` returns a trained `Agent` (a shipped one by its name) that acts in a Gymnasium environment of
+  `bathysphere.gym`;
 - `BathysphereError` is what bad input raises.
 """
 

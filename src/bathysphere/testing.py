@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Categories, Domain, Features, States, Successors
+from bathysphere.domains.base import Categories, Domain, Features, NumberedStarts, States, Successors
 
 
 class ConformanceError(AssertionError):
@@ -33,6 +33,7 @@ def check_domain(domain: Domain, rng: np.random.Generator, num_states: int = 200
     """
     check_description(domain)
     check_initial(domain, rng)
+    check_numbered_starts(domain)
     states = walk(domain, rng, num_states)
     for check in (
         check_successors,
@@ -84,6 +85,18 @@ def check_initial(domain: Domain, rng: np.random.Generator) -> None:
     rng.bit_generator.state = before
     same = np.array_equal(domain.initial(5, rng), states)
     _require(same, "initial must give the same states for the same generator; it did not. Draw from rng only.")
+
+
+def check_numbered_starts(domain: Domain) -> None:
+    """Numbered start states, if there are any, follow from their number and their stream's alone."""
+    if not isinstance(domain, NumberedStarts) or (starts := domain.numbered_starts(1)) is None:
+        return
+    numbers, none = np.array([4, 0, 4]), np.zeros(0, np.int64)
+    states = starts.take(numbers, numbers + 1)
+    _require_array("numbered starts 4, 0, 4", states, np.uint8, (3, domain.state_size))
+    again = domain.numbered_starts(1)
+    same = again is not None and np.array_equal(again.take(numbers[:2], none), states[:2])
+    _require(same and np.array_equal(states[0], states[2]), "numbered starts must follow from the number; they do not.")
 
 
 def check_successors(domain: Domain, states: States) -> None:

@@ -3,11 +3,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from bathysphere.cli.levels import run
+from bathysphere.domains.sokoban import GeneratorConfig
+from bathysphere.domains.sokoban.board_cache import cache_folder
 from bathysphere.domains.sokoban.formats import read_levels
+from bathysphere.domains.sokoban.pool import BoardPool
 from bathysphere.errors import BathysphereError
 
 SMALL = ["--size", "7", "--boxes", "2"]
@@ -88,6 +92,30 @@ def test_bad_input_gets_a_sentence(
     with pytest.raises(BathysphereError, match=words):
         run(argv)
     assert not Path("a.txt").exists()
+
+
+def test_the_cache_is_told_and_cleared(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BATHYSPHERE_CACHE", str(tmp_path))
+    config = GeneratorConfig(height=6, width=7, num_boxes=1, max_states=50)
+    BoardPool(config, 3, cache_folder()).take(np.arange(20), np.arange(0))
+    told = run_json(capsys, "cache")
+    assert told["folder"] == str(tmp_path / "levels")
+    assert told["files"] == 1
+    assert told["bytes"] == sum(file.stat().st_size for file in tmp_path.rglob("*.npz")) > 100
+    assert run_json(capsys, "cache", "--clear") == {**told, "cleared": True}
+    assert run(["cache"]) == 0
+    assert "levels: 0 files, 0.0 MB" in capsys.readouterr().out
+    monkeypatch.delenv("BATHYSPHERE_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    with pytest.raises(BathysphereError, match="set BATHYSPHERE_CACHE"):
+        run(["cache"])
+
+
+def no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")
 
 
 def test_a_size_that_is_no_number_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

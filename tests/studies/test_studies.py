@@ -257,6 +257,8 @@ def test_the_list(monkeypatch, capsys):
     assert studies.keys() == STUDIES.keys()
     assert "ensemble, std: 30/37 runs that found a solution" in studies["toy-montezuma"]["paper"]
     assert studies["toy-montezuma"]["budgets"]["small"]["seconds"] == 4 * 5 * 400_000 / 1000 / 2
+    assert main(["reproduce", "toy-montezuma", "--list", "--json", "--jobs", "2"]) == 0
+    assert json.loads(capsys.readouterr().out)["studies"] == [studies["toy-montezuma"]]
     monkeypatch.setattr("bathysphere.cli.reproduce.STUDIES", {"tiny": TINY})
     assert main(["reproduce", "--list"]) == 0
     assert "at most" in capsys.readouterr().out

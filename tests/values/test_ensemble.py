@@ -362,12 +362,13 @@ def test_a_running_mean_of_the_weights_plays():
         Ensemble(config, OptimiserConfig(name="sgd", learning_rate=0.1, averaging=share), spec, 0)
         for share in (0.0, 0.75)
     )
-    batch, probe = batches(spec, 2, 6, 8, rng), observations(spec, (5,), rng)
+    batch, probe = batches(spec, 2, 40, 8, rng), observations(spec, (5,), rng)
     mean = plain.evaluate(probe)  # of a linear network, the mean of weights gives the mean of values
-    for u in range(6):
+    for u in range(40):
         plain.update(one(batch, u))
         averaged.update(one(batch, u))
-        mean = 0.75 * mean + 0.25 * plain.evaluate(probe)
+        share = min(0.75, (u + 1) / (u + 10))  # a young mean keeps less
+        mean = share * mean + (1 - share) * plain.evaluate(probe)
         np.testing.assert_allclose(averaged.evaluate(probe), mean, rtol=1e-5, atol=1e-6)
     resumed = Ensemble(config, OptimiserConfig(name="sgd", learning_rate=0.1, averaging=0.75), spec, 1)
     resumed.load_state_dict(averaged.state_dict())

@@ -13,8 +13,10 @@ from bathysphere.errors import BathysphereError
 # verb -> (module with `run(argv) -> int`, one line of help)
 VERBS: dict[str, tuple[str, str]] = {
     "train": ("bathysphere.cli.train", "train a preset, or continue a run"),
-    "evaluate": ("bathysphere.cli.evaluate", "let a trained run play, and count its wins"),
-    "watch": ("bathysphere.cli.watch", "watch a trained run play, in the terminal or as a film"),
+    "evaluate": ("bathysphere.cli.evaluate", "let an agent play, and count its wins"),
+    "watch": ("bathysphere.cli.watch", "watch an agent play, in the terminal or as a film"),
+    "solve": ("bathysphere.cli.solve", "solve Sokoban levels of your own"),
+    "agents": ("bathysphere.cli.agents", "list the agents that come trained, and make agents of runs"),
     "runs": ("bathysphere.cli.runs", "list and compare runs"),
     "reproduce": ("bathysphere.cli.reproduce", "run one of the paper's tables or figures again"),
     "play": ("bathysphere.cli.play", "play a world yourself, in the terminal"),
@@ -23,11 +25,13 @@ VERBS: dict[str, tuple[str, str]] = {
         "play an episode at random or from given actions, save it as GIF and PNG",
     ),
     "levels": ("bathysphere.cli.levels", "generate, convert, check and show Sokoban levels"),
+    "model": ("bathysphere.cli.model", "train and evaluate learned models of Sokoban"),
     "bench": ("bathysphere.cli.bench", "measure how fast the parts are on this machine"),
 }
 
 _EXAMPLES = """\
 examples:
+  bathysphere watch deep-sea
   bathysphere train deep-sea --stop.on-solved
   bathysphere play sokoban
   bathysphere draw toy-montezuma --out demo/montezuma

@@ -29,11 +29,16 @@ twins are part of the tests, so they are measured only in a source checkout.
 planner: real steps per second at 10 passes per step on each world with the paper's settings, on one core and
 on two, beside the plain-Python planner it is tested against.
 
+sokoban: real steps per second of training on fresh boards, with learning, on one core and on two; states per second
+of the network alone, with batches of the same size; and which part of the time goes where.
+
 Examples:
 
 bathysphere bench domains
 
 bathysphere bench planner
+
+bathysphere bench sokoban --preset paper/sokoban
 
 bathysphere bench domains --json
 """
@@ -48,8 +53,12 @@ _LEVELS = 20  # levels per repeat
 class Options:
     """Options of `bathysphere bench`."""
 
-    topic: tyro.conf.Positional[Literal["domains", "planner"]]
+    topic: tyro.conf.Positional[Literal["domains", "planner", "sokoban"]]
     """What to measure."""
+    preset: str | None = None
+    """sokoban: measure this preset only, instead of paper/sokoban and sokoban."""
+    agent: str | None = None
+    """sokoban: measure how this agent would be trained on, instead of a preset from its beginning."""
     json: bool = False
     """Print one JSON object on stdout, and nothing else."""
 
@@ -63,6 +72,12 @@ def run(argv: list[str]) -> int:
 
         result = bench_planner()
         say(result, describe(result), options.json)
+        return 0
+    if options.topic == "sokoban":
+        from bathysphere.cli import bench_sokoban
+
+        result = bench_sokoban.bench_sokoban(options.preset, options.agent)
+        say(result, bench_sokoban.describe(result), options.json)
         return 0
     result = bench_domains()
     fast, slow = result["successors_per_second"], result["oracle_successors_per_second"]

@@ -114,7 +114,7 @@ def describe(result: dict[str, Any]) -> str:
 
 def speed(work: Work, cores: int = 1, repeats: int | None = None) -> tuple[float, Crew]:
     """Returns real steps per second, the median of several windows, and the crew that made them."""
-    crew = Crew(work.domain, work.values, work.config, batch=work.batch, lanes=cores, threads=cores)
+    crew = Crew(work.domain, work.values, work.config, batch=work.batch, lanes=cores, processes=cores)
     for _ in range(3):  # compiles, and lets the arenas grow
         crew.step()
     return statistics.median(_window(crew) for _ in range(repeats or REPEATS)), crew
@@ -170,8 +170,8 @@ def _row(work: Work, cores: int, slow: float | None) -> dict[str, Any]:
         "env_steps_per_second": fast,
         "oracle_env_steps_per_second": slow,
         "ratio": None if slow is None else fast / slow,
-        "share": _shares(crew),
-        "bytes_per_episode": sum(a.nbytes for search in crew.searches for a in search.arena) // work.batch,
+        "share": _shares(work, crew.seconds),
+        "bytes_per_episode": crew.arena_bytes // work.batch,
     }
 
 
@@ -184,20 +184,19 @@ def _window(crew: Crew) -> float:
     return steps / elapsed
 
 
-def _shares(crew: Crew) -> dict[str, float]:
+def _shares(work: Work, seconds: dict[str, float]) -> dict[str, float]:
     """Returns which part of the time each phase takes; "other" holds inserting states and making moves.
 
-    The search backs one pass up and selects the next in one sweep. A few steps with the halves apart tell
-    how to split the time of that sweep.
+    The search backs one pass up and selects the next in one sweep. A few steps of another search with the halves apart
+    tell how to split the time of that sweep.
     """
-    seconds = crew.seconds
-    select, backup = _split(crew.searches[0])
+    select, backup = _split(Search(work.domain, work.values, work.config, batch=work.batch))
     share = {
         "select": seconds["sweep"] * select / (select + backup),
         "model": seconds["model"],
         "network": seconds["network"],
         "backup": seconds["sweep"] * backup / (select + backup),
-        "other": seconds["insert"] + seconds["other"],
+        "other": seconds["insert"] + seconds["starts"] + seconds["other"],
     }
     total = sum(share.values())
     return {name: part / total for name, part in share.items()}

@@ -1,25 +1,40 @@
-"""`bathysphere evaluate`: how well a trained run plays."""
+"""`bathysphere evaluate`: how well an agent plays."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tyro
 
 from bathysphere.cli.common import parse, say
+from bathysphere.cli.level_progress import watch_levels
+from bathysphere.domains.sokoban import read_levels
+from bathysphere.errors import BathysphereError
 from bathysphere.runs.evaluation import evaluate
+from bathysphere.runs.level_evaluation import evaluate_levels
+from bathysphere.runs.level_player import LevelPlayer
+from bathysphere.runs.solutions import check_solutions_file, write_solutions
 
-_DESCRIPTION = """Let a trained run play, without learning, and count its wins.
+_DESCRIPTION = """Let an agent play, without learning, and count its wins.
 
-Planning is as in training unless an option changes it: a run that was trained to seek uncertainty still
+The agent is the name of one that comes with Bathysphere ('bathysphere agents' lists them), an agent file, or a run
+directory. Planning is as in training unless an option changes it: an agent that was trained to seek uncertainty still
 does, so --risk-coef 0 shows what it can do when it only wants to win.
+
+With --levels, a Sokoban agent plays every level of a file or folder once. Several numbers of --passes are compared.
 
 Examples:
 
 bathysphere evaluate runs/deep-sea-seed0-1
 
-bathysphere evaluate runs/deep-sea-seed0-1 --episodes 1000 --risk-coef 0 --json
+bathysphere evaluate deep-sea --episodes 1000 --risk-coef 0 --json
+
+bathysphere evaluate sokoban --levels levels.txt --solutions solved.sok
+
+bathysphere evaluate sokoban --levels levels.txt --passes 10,50,200 --plot passes.png
 """
 
 
@@ -27,12 +42,18 @@ bathysphere evaluate runs/deep-sea-seed0-1 --episodes 1000 --risk-coef 0 --json
 class Options:
     """Options of `bathysphere evaluate`."""
 
-    run: tyro.conf.Positional[Path]
-    """The run directory."""
-    episodes: int = 100
-    """Games to play."""
-    passes: int | None = None
-    """Planning passes per move. None: as in training, and so for the next ones."""
+    agent: tyro.conf.Positional[str]
+    """Name of a shipped agent, agent file, or run directory."""
+    episodes: int | None = None
+    """Games to play in the agent's own world. None: 100."""
+    levels: Path | None = None
+    """Play the levels of this file (Boxoban, XSB or .sok) or folder instead, each once."""
+    limit: int | None = None
+    """With --levels: only the first so many."""
+    solutions: Path | None = None
+    """With --levels: write the levels and the solutions found (the shortest, of several --passes) to this .sok file."""
+    passes: str | None = None
+    """Planning passes per move; several with commas. None: as in training, and so for the next ones."""
     max_steps: int | None = None
     """Moves before a game is cut off."""
     risk: str | None = None
@@ -41,6 +62,8 @@ class Options:
     """Weight of uncertainty in the risk measure."""
     seed: int = 0
     """Decides start states, ties and the members drawn."""
+    plot: Path | None = None
+    """With several --passes: draw the rate against them into this .png file."""
     json: bool = False
     """Print one JSON object on stdout, and nothing else."""
 
@@ -48,20 +71,114 @@ class Options:
 def run(argv: list[str]) -> int:
     """Runs `bathysphere evaluate <argv>` and returns the exit code."""
     options = parse(Options, argv, "evaluate", _DESCRIPTION)
-    result = evaluate(
-        options.run,
-        options.episodes,
-        options.seed,
-        passes=options.passes,
-        max_steps=options.max_steps,
-        risk=options.risk,
-        risk_coef=options.risk_coef,
-    )
-    text = (
-        f"Won {result['wins']:,} of {result['episodes']:,} games: {result['win_rate']:.1%} "
-        f"(95 % interval {result['win_rate_low']:.1%} to {result['win_rate_high']:.1%}).\n"
-        f"Per game {result['mean_length']:.1f} moves and a graph of {result['states_per_episode']:.1f} "
-        f"states; {result['seconds']:.2f} s in all."
-    )
-    say(result, text, options.json)
+    passes = _parse_passes(options.passes)
+    _check(options, passes)
+    command = shlex.join(["bathysphere", "evaluate", *(word for word in argv if word != "--json")])
+    if options.levels is None:
+        evaluations = [_play_games(options, number) for number in passes]
+    else:
+        evaluations = _play_levels(options, options.levels, passes)
+    evaluations = [{**evaluation, "command": command} for evaluation in evaluations]
+    if len(evaluations) == 1:
+        say(evaluations[0], _sentence(evaluations[0]), options.json)
+        return 0
+    if options.plot is not None:
+        from bathysphere.runs.passes_picture import draw_passes
+
+        draw_passes(evaluations, options.plot)
+    plot = None if options.plot is None else str(options.plot)
+    say({"agent": options.agent, "evaluations": evaluations, "plot": plot}, _table(evaluations, plot), options.json)
     return 0
+
+
+def _parse_passes(text: str | None) -> list[int | None]:
+    """Reads "10" or "10,50,200"; nothing means as in training."""
+    if text is None:
+        return [None]
+    numbers = text.split(",")
+    if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers):
+        raise BathysphereError(f"--passes is {text!r}; expected a number from 1, or several with commas: 10,50,200.")
+    return [int(number) for number in numbers]
+
+
+def _check(options: Options, passes: list[int | None]) -> None:
+    """Refuses options that do not go together, before any work is done."""
+    if options.levels is None and (options.limit is not None or options.solutions is not None):
+        raise BathysphereError("--limit and --solutions are about the levels of a file; name it with --levels.")
+    if options.levels is not None and options.episodes is not None:
+        raise BathysphereError("--levels plays every level once; use --limit instead of --episodes for fewer.")
+    if options.limit is not None and options.limit < 1:
+        raise BathysphereError(f"--limit is {options.limit}; expected at least 1.")
+    if options.plot is not None and len(passes) < 2:
+        raise BathysphereError("--plot draws the rate against passes; give several with commas: --passes 10,50,200.")
+    if options.plot is not None and options.plot.suffix.lower() != ".png":
+        raise BathysphereError(f"--plot is {options.plot}; expected a name that ends in .png.")
+    if options.levels is not None and options.solutions is not None:
+        check_solutions_file(options.solutions, options.levels)
+
+
+def _play_games(options: Options, passes: int | None) -> dict[str, Any]:
+    episodes = 100 if options.episodes is None else options.episodes
+    return evaluate(options.agent, episodes, options.seed, passes=passes, **_planning(options))
+
+
+def _play_levels(options: Options, source: Path, passes: list[int | None]) -> list[dict[str, Any]]:
+    player = LevelPlayer(options.agent)
+    levels = read_levels(source)[: options.limit]
+    files = {
+        "levels_file": str(source),
+        "solutions_file": None if options.solutions is None else str(options.solutions),
+    }
+    evaluations, solutions = [], dict[int, str]()
+    for number in passes:
+        watch = watch_levels("playing" if number is None else f"{number} passes", len(levels))
+        evaluation = evaluate_levels(player, levels, options.seed, watch, passes=number, **_planning(options))
+        evaluations.append({**files, **evaluation})
+        for result in evaluation["results"]:
+            found, best = result["solution"], solutions.get(result["number"])
+            if found is not None and (best is None or len(found) < len(best)):
+                solutions[result["number"]] = found
+    if options.solutions is not None:
+        write_solutions(options.solutions, levels, solutions)
+    return evaluations
+
+
+def _planning(options: Options) -> dict[str, Any]:
+    return {"max_steps": options.max_steps, "risk": options.risk, "risk_coef": options.risk_coef}
+
+
+def _sentence(evaluation: dict[str, Any]) -> str:
+    if "win_rate" in evaluation:
+        done, unit, rate = f"Won {evaluation['wins']:,} of {evaluation['episodes']:,} games", "game", "win_rate"
+        each, moves = "episode", f"{evaluation['mean_length']:.1f} moves, "
+    else:
+        done, unit, rate = f"Solved {evaluation['solved']:,} of {evaluation['levels']:,} levels", "level", "solve_rate"
+        each, length = "level", evaluation["mean_solution_length"]
+        moves = "" if length is None else f"{length:.1f} moves in a solution, "
+    text = (
+        f"{done}: {evaluation[rate]:.1%} "
+        f"(95 % interval {evaluation[f'{rate}_low']:.1%} to {evaluation[f'{rate}_high']:.1%}).\n"
+        f"Per {unit} {moves}{evaluation[f'states_per_{each}']:,.1f} states, "
+        f"{evaluation[f'expansions_per_{each}']:,.1f} expansions and {evaluation[f'model_calls_per_{each}']:,.1f} "
+        f"calls of the model; {evaluation['seconds']:.2f} s in all."
+    )
+    file = evaluation.get("solutions_file")
+    return text if file is None else f"{text}\nThe solutions are in {file}."
+
+
+def _table(evaluations: list[dict[str, Any]], plot: str | None) -> str:
+    """Returns a line for each number of passes."""
+    rate, each = ("win_rate", "episode") if "win_rate" in evaluations[0] else ("solve_rate", "level")
+    lines = [f"{'passes':>6}  {'rate':>6}  {'95 % interval':>15}  {'solution':>8}  {'states':>9}  {'seconds':>8}"]
+    for evaluation in evaluations:
+        interval = f"{evaluation[f'{rate}_low']:.1%} - {evaluation[f'{rate}_high']:.1%}"
+        length = evaluation["mean_solution_length"]
+        moves = "-" if length is None else f"{length:.1f}"
+        states = f"{evaluation[f'states_per_{each}']:,.1f}"
+        lines.append(
+            f"{evaluation['passes']:>6}  {evaluation[rate]:>6.1%}  {interval:>15}  {moves:>8}  {states:>9}  "
+            f"{evaluation['seconds']:>8.2f}"
+        )
+    lines.append(f"Solution: mean moves. States: per {each}, in the search graph.")
+    files = [file for file in (evaluations[0].get("solutions_file"), plot) if file]
+    return "\n".join([*lines, f"See {' and '.join(files)}."] if files else lines)

@@ -17,6 +17,7 @@ from PIL import Image
 from rich.console import Console
 from rich.progress import track
 
+from bathysphere.domains.sokoban.board_cache import cache_folder, cache_size, clear_cache
 from bathysphere.domains.sokoban.formats import Format, format_of, read_levels, write_levels
 from bathysphere.domains.sokoban.generator import GeneratorConfig, generate_level
 from bathysphere.domains.sokoban.levels import Level, grid_text, pad, solves
@@ -37,6 +38,8 @@ bathysphere levels convert levels.txt levels.sok --run-length
 bathysphere levels check levels.sok
 
 bathysphere levels show levels.sok --first 3 --count 2 --image levels.png
+
+bathysphere levels cache --clear
 """
 
 
@@ -110,19 +113,30 @@ class Show:
     """Print one JSON object on stdout, and nothing else."""
 
 
+@dataclass(frozen=True)
+class Cache:
+    """Tell where generated levels are kept between runs, and how much there is: bathysphere levels cache"""
+
+    clear: bool = False
+    """Delete them; what is needed is made again."""
+    json: bool = False
+    """Print one JSON object on stdout, and nothing else."""
+
+
 def run(argv: list[str]) -> int:
     """Runs `bathysphere levels <argv>` and returns the exit code."""
     command = tyro.cli(
         Annotated[Generate, tyro.conf.subcommand("generate")]
         | Annotated[Convert, tyro.conf.subcommand("convert")]
         | Annotated[Check, tyro.conf.subcommand("check")]
-        | Annotated[Show, tyro.conf.subcommand("show")],
+        | Annotated[Show, tyro.conf.subcommand("show")]
+        | Annotated[Cache, tyro.conf.subcommand("cache")],
         args=argv,
         prog="bathysphere levels",
         description=_EXAMPLES,
         config=(tyro.conf.FlagCreatePairsOff,),
     )
-    actions: dict[type, Any] = {Generate: _generate, Convert: _convert, Check: _check, Show: _show}
+    actions: dict[type, Any] = {Generate: _generate, Convert: _convert, Check: _check, Show: _show, Cache: _cache}
     result, text = actions[type(command)](command)
     if command.json:
         sys.stdout.write(json_text.dumps(result) + "\n")
@@ -244,6 +258,18 @@ def _show(command: Show) -> tuple[dict[str, Any], str]:
         result["image"] = str(command.image)
         blocks.append(f"drawn in {command.image}")
     return result, "\n\n".join(blocks)
+
+
+def _cache(command: Cache) -> tuple[dict[str, Any], str]:
+    folder = cache_folder()
+    if folder is None:
+        raise BathysphereError("There is no folder for generated levels: set BATHYSPHERE_CACHE to one.")
+    num_files, num_bytes = cache_size(folder)
+    if command.clear:
+        clear_cache(folder)
+    result = {"folder": str(folder), "files": num_files, "bytes": num_bytes, "cleared": command.clear}
+    text = f"{folder}: {num_files} files, {num_bytes / 1e6:.1f} MB" + (", deleted" if command.clear else "")
+    return result, text
 
 
 def _draw(levels: list[Level], path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ class Options:
     render: bool = False
     """Only make the table, figures and report again, from the raw results in the folder."""
     list: bool = False
-    """List the studies: what each is, the paper's numbers, and what it costs on this machine."""
+    """List the studies (or the one named): what each is, the paper's numbers, and what it costs on this machine."""
     json: bool = False
     """Print one JSON object (what summary.json holds) on stdout, and nothing else."""
 
@@ -68,7 +69,8 @@ def run(argv: list[str]) -> int:
     if jobs < 1:
         raise BathysphereError(f"--jobs is {jobs}; expected at least 1.")
     if options.list:
-        return _list_studies(jobs, options.json)
+        studies = [find_study(options.study)] if options.study else list(STUDIES.values())
+        return _list_studies(studies, jobs, options.json)
     if not options.study:
         raise BathysphereError(
             f"'bathysphere reproduce' needs a study: {', '.join(STUDIES)}. "
@@ -105,11 +107,11 @@ def _run_study(study: Study, folder: StudyFolder, num_processes: int, options: O
     return sum(job.state == "failed" for job in jobs)
 
 
-def _list_studies(jobs: int, as_json: bool) -> int:
+def _list_studies(studies: Sequence[Study], jobs: int, as_json: bool) -> int:
     if not as_json:
         sys.stderr.write("Measuring the speed of this machine ...\n")
-    speeds: dict[str, float] = {}
-    entries = [_describe(study, jobs, speeds) for study in STUDIES.values()]
+    speeds: dict[Any, float] = {}
+    entries = [_describe(study, jobs, speeds) for study in studies]
     lines = []
     for entry in entries:
         lines += [f"{entry['study']}: {entry['title']} ({entry['source']})"]
@@ -124,7 +126,7 @@ def _list_studies(jobs: int, as_json: bool) -> int:
     return 0
 
 
-def _describe(study: Study, jobs: int, speeds: dict[str, float]) -> dict[str, Any]:
+def _describe(study: Study, jobs: int, speeds: dict[Any, float]) -> dict[str, Any]:
     titles = {setting.name: setting.title for setting in study.settings}
     metrics = {metric.name: metric.title for metric in study.metrics}
     return {
@@ -137,7 +139,7 @@ def _describe(study: Study, jobs: int, speeds: dict[str, float]) -> dict[str, An
             name: {
                 "about": budget.about,
                 "runs": len(trials := study.trials(name)),
-                "seconds": most_seconds(study, trials, jobs, speeds),
+                "seconds": most_seconds(trials, jobs, speeds),
             }
             for name, budget in study.budgets.items()
         },

@@ -1,4 +1,4 @@
-"""`bathysphere watch`: watch a trained run play."""
+"""`bathysphere watch`: watch an agent play."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ from bathysphere.cli.common import parse, say
 from bathysphere.cli.episode import PlayedEpisode, play
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.agent import Agent, load_agent
+from bathysphere.runs.evaluation import given
 
-_DESCRIPTION = """Watch a trained run play, in the terminal or as a film.
+_DESCRIPTION = """Watch an agent play, in the terminal or as a film.
 
 Examples:
+
+bathysphere watch deep-sea
+
+bathysphere watch toy-montezuma --risk-coef 0 --passes 50
 
 bathysphere watch runs/deep-sea-seed0-1
 
@@ -34,16 +39,18 @@ bathysphere watch runs/deep-sea-seed0-1 --gif dive.gif --risk-coef 0
 class Options:
     """Options of `bathysphere watch`."""
 
-    run: tyro.conf.Positional[Path]
-    """The run directory."""
+    agent: tyro.conf.Positional[str]
+    """Name of a shipped agent, agent file, or run directory."""
     episodes: int = 1
     """Games to play."""
     gif: Path | None = None
     """Write a film instead of showing it: a .gif, or an .mp4 (needs the extra 'video')."""
     fps: float = 8.0
     """Moves per second."""
+    passes: int | None = None
+    """Planning passes per move. None: as in training, and so for the next one."""
     risk_coef: float | None = None
-    """Weight of uncertainty in the risk measure. None: as in training."""
+    """Weight of uncertainty in the risk measure."""
     seed: int = 0
     """Decides start states, ties and the members drawn."""
     json: bool = False
@@ -56,9 +63,8 @@ def run(argv: list[str]) -> int:
     if options.episodes < 1 or options.seed < 0 or not 0.1 <= options.fps <= 100:
         raise BathysphereError("Expected --episodes of at least 1, --seed from 0 and --fps from 0.1 to 100.")
     save = None if options.gif is None else _saver(options.gif)
-    agent = load_agent(options.run, seed=options.seed)
-    if options.risk_coef is not None:
-        agent.config = replace(agent.config, risk_coef=options.risk_coef)
+    agent = load_agent(options.agent, seed=options.seed)
+    agent.config = replace(agent.config, **given({"passes": options.passes, "risk_coef": options.risk_coef}))
     rng = np.random.default_rng(options.seed)
     domain, max_steps = agent.domain, agent.config.max_steps or agent.domain.max_steps
     played = [play(domain, domain.initial(1, rng)[0], agent.act, max_steps) for _ in range(options.episodes)]
@@ -67,7 +73,7 @@ def run(argv: list[str]) -> int:
     elif not options.json:
         _show(agent, played, options.fps)
     result = {
-        "run_dir": str(options.run),
+        "agent": options.agent,
         "episodes": [
             {
                 "solved": episode.solved,

@@ -32,7 +32,7 @@ class Trainer:
       values: the ensemble to train.
       search: how games are planned.
       learning: how games become updates.
-      batch, lanes, threads, model: as for `Crew`.
+      batch, lanes, processes, model: as for `Crew`.
       seed: decides start states, ties, members drawn, masks and batches (not the ensemble's initial weights).
     """
 
@@ -45,20 +45,23 @@ class Trainer:
         *,
         batch: int = 1,
         lanes: int = 1,
-        threads: int = 1,
+        processes: int = 1,
         seed: int | np.random.SeedSequence = 0,
         model: Model | None = None,
     ) -> None:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         play_seed, learn_seed = sequence.spawn(2)
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
-        self.crew = Crew(domain, values, search, batch=batch, seed=play_seed, lanes=lanes, threads=threads, model=model)
+        self.crew = Crew(
+            domain, values, search, batch=batch, seed=play_seed, lanes=lanes, processes=processes, model=model
+        )
         max_length = search.max_steps or domain.max_steps
         width = num_targets(learning.target, values.num_members)
         self.replay = Replay(learning.replay, domain.state_size, values.num_members, max_length, width)
         self.progress = Progress()
         self.last_update: UpdateStats | None = None
-        self.learning_seconds = 0.0
+        self.learning_seconds = 0.0  # in all that is not playing
+        self.update_seconds = 0.0  # of them, in the ensemble's own updates
         self._batch = batch
         self._rng = np.random.default_rng(learn_seed)
 
@@ -100,7 +103,10 @@ class Trainer:
                 sample = sample.split()
             if learning.symmetries:
                 sample = sample.transformed(self.domain, self._rng)
-            self.last_update = self.values.update_many(sample.observed(self.domain))
+            batch = sample.observed(self.domain)
+            began = time.perf_counter()
+            self.last_update = self.values.update_many(batch)
+            self.update_seconds += time.perf_counter() - began
             progress.updates += num
             due -= num
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 
 from bathysphere.domains import make_domain
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.config import RunConfig
+from bathysphere.runs.models import make_model
+from bathysphere.runs.towers import plant_towers
 from bathysphere.values.ensemble import Ensemble
 
 
-def make_trainer(config: RunConfig) -> Trainer:
-    """Builds the trainer a config describes, ready to begin (or to load a checkpoint)."""
+def make_trainer(config: RunConfig, *, towers: bool = True, run_dir: Path | None = None) -> Trainer:
+    """Builds the trainer a config describes, ready to begin (or to load a checkpoint).
+
+    Args:
+      config: the run.
+      towers: whether to read the towers of the values from the runs that trained them; a checkpoint has its own.
+      run_dir: the run directory, if there is one already; it has a copy of the learned model.
+    """
     weights_seed, trainer_seed = np.random.SeedSequence(config.seed).spawn(2)
     domain = make_domain(config.domain)
     values = Ensemble(
@@ -23,6 +32,8 @@ def make_trainer(config: RunConfig) -> Trainer:
         np.random.default_rng(weights_seed),
         config.device,
     )
+    if config.values.num_towers and towers:
+        plant_towers(values, config, domain.observation)
     return Trainer(
         domain,
         values,
@@ -30,6 +41,7 @@ def make_trainer(config: RunConfig) -> Trainer:
         config.learning,
         batch=config.batch,
         lanes=config.lanes,
-        threads=min(config.lanes, os.cpu_count() or 1),
+        processes=min(config.lanes, os.cpu_count() or 1),
         seed=trainer_seed,
+        model=make_model(config, domain, run_dir),
     )

@@ -41,14 +41,23 @@ class CheckpointStore:
       folder: where they are.
       config_hash: of the run; checkpoints of any other are refused.
       keep: the newest that many are kept.
+      saved_hash: another that is accepted: of the config as an earlier version saved it, with fewer fields.
     """
 
-    def __init__(self, folder: Path, config_hash: str, keep: int = 2) -> None:
+    def __init__(self, folder: Path, config_hash: str, keep: int = 2, saved_hash: str | None = None) -> None:
         self.folder, self._config_hash, self._keep = folder, config_hash, keep
+        self._accepted = (config_hash, saved_hash)
 
     def paths(self) -> list[Path]:
         """Returns the checkpoints there are, oldest first, good or not."""
         return sorted(self.folder.glob("step-*"))
+
+    def newest(self) -> Path:
+        """Returns the newest checkpoint, good or not; raises if there is none."""
+        if not (paths := self.paths()):
+            run = self.folder.parent
+            raise BathysphereError(f"{run} has no checkpoint yet. Train it: bathysphere train --resume {run}")
+        return paths[-1]
 
     def save(self, arrays: Mapping[str, NDArray[Any]], env_steps: int, seconds: float) -> Path:
         """Writes a checkpoint and deletes the ones that are too old.
@@ -106,7 +115,7 @@ class CheckpointStore:
 
     def read(self, path: Path) -> Checkpoint:
         """Reads and checks one checkpoint."""
-        meta = self._read_meta(path)
+        meta = self.read_meta(path)
         arrays: Arrays = {}
         for name in (WEIGHTS, STATE):
             arrays |= _load(_read_checked(path / name, meta["files"][name]), path / name)
@@ -114,7 +123,7 @@ class CheckpointStore:
 
     def read_weights(self, path: Path) -> Arrays:
         """Reads and checks the ensemble only."""
-        expected = self._read_meta(path)["files"][WEIGHTS]
+        expected = self.read_meta(path)["files"][WEIGHTS]
         return _load(_read_checked(path / WEIGHTS, expected), path / WEIGHTS)
 
     def _is_good(self, path: Path) -> bool:
@@ -151,7 +160,8 @@ class CheckpointStore:
         write_synced(folder / META, text.encode())
         sync_folder(folder)
 
-    def _read_meta(self, path: Path) -> dict[str, Any]:
+    def read_meta(self, path: Path) -> dict[str, Any]:
+        """Reads and checks what a checkpoint says about itself."""
         meta = read_json(path / META)
         if not isinstance(meta, dict) or meta.get("sha256") != _fingerprint(meta):
             raise BathysphereError(f"Checkpoint {path} is damaged: its meta.json was changed.")
@@ -160,7 +170,7 @@ class CheckpointStore:
                 f"Checkpoint {path} has format {meta['format']} (bathysphere {meta['bathysphere']}); "
                 f"this version reads format {FORMAT}. Use the version that wrote it."
             )
-        if meta["config_hash"] != self._config_hash:
+        if meta["config_hash"] not in self._accepted:
             raise BathysphereError(
                 f"Checkpoint {path} belongs to a run with other settings than this run's config.json "
                 f"(it was written by bathysphere {meta['bathysphere']})."

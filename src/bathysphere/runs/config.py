@@ -65,17 +65,23 @@ class RunConfig:
     batch: int = 32
     """Episodes played at once, in lock step. More is faster, and further from one-at-a-time learning."""
     lanes: int = 1
-    """Parts the batch is cut into, planned side by side in threads. Part of what decides the run."""
+    """Parts the batch is cut into, planned side by side in processes. Part of what decides the run."""
     log_every: int = 1000
     """Real environment steps between two rows of the metrics."""
     device: str = "cpu"
     """Where networks run: cpu, cuda, mps or auto."""
     domain: DomainConfig = field(default_factory=DeepSeaConfig)
     """The world."""
+    model: str | None = None
+    """What planning believes happens: a learned model, by the name of a shipped one or its file. None: the world's
+    own rules. Real moves always follow the rules."""
     search: SearchConfig = field(default_factory=SearchConfig)
     """How games are planned."""
     values: ValuesConfig = field(default_factory=ValuesConfig)
     """The ensemble of value functions."""
+    towers: tuple[str, ...] = ()
+    """Agents (names, files or run directories) whose values become the towers (values.num_towers); read once, when the
+    run begins."""
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     """How targets change the ensemble."""
     learning: LearningConfig = field(default_factory=LearningConfig)
@@ -94,6 +100,11 @@ class RunConfig:
             raise BathysphereError(f"seed is {self.seed}; expected a number from 0 to 2^63 - 1.")
         if not 1 <= self.lanes <= self.batch:
             raise BathysphereError(f"lanes is {self.lanes}; expected 1 to {self.batch} (the batch).")
+        if self.towers and len(self.towers) != self.values.num_towers:
+            raise BathysphereError(
+                f"towers names {len(self.towers)} runs, but values.num_towers is {self.values.num_towers}; "
+                "name as many."
+            )
         drawn = self.search.num_subsampled
         if drawn is not None and drawn > self.values.num_members:
             raise BathysphereError(

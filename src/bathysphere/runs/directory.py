@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from bathysphere.errors import BathysphereError
+from bathysphere.runs.checkpoint import CheckpointStore
 from bathysphere.runs.config import RunConfig
-from bathysphere.runs.files import read_json, write_json, writing
-from bathysphere.runs.serialise import from_dict, to_dict
+from bathysphere.runs.files import read_json, write_file, write_json, writing
+from bathysphere.runs.serialise import config_hash, from_dict, plain_hash, to_dict
 from bathysphere.runs.versions import collect_versions
 
 fcntl: Any
@@ -28,6 +29,8 @@ class RunDirectory:
         self.versions_file = path / "versions.json"
         self.metrics_file = path / "metrics.jsonl"
         self.result_file = path / "result.json"
+        self.model_file = path / "model.safetensors"
+        self.evaluation_file = path / "evaluation.json"
         self.tensorboard = path / "tensorboard"
         self.checkpoints = path / "checkpoints"
         self.pictures = path / "pictures"
@@ -41,9 +44,12 @@ class RunDirectory:
                 f"in it with: bathysphere train --resume {path}"
             )
         directory = cls(path)
+        model = None if config.model is None else _read_model(config.model)
         with writing(path, "Choose another --run-dir."):
             directory.checkpoints.mkdir(parents=True, exist_ok=True)
         write_json(directory.versions_file, collect_versions())
+        if model is not None:
+            write_file(directory.model_file, model)
         directory.save_config(config)  # last: a directory with a config is a run
         return directory
 
@@ -63,6 +69,11 @@ class RunDirectory:
             return from_dict(read_json(self.config_file))
         except BathysphereError as error:
             raise BathysphereError(f"The config of {self.path} cannot be used. {error}") from error
+
+    def checkpoint_store(self) -> CheckpointStore:
+        """Returns the run's checkpoints, to be read; those of earlier versions too, whose configs had fewer fields."""
+        saved_hash = plain_hash(read_json(self.config_file))
+        return CheckpointStore(self.checkpoints, config_hash(self.load_config()), saved_hash=saved_hash)
 
     def save_config(self, config: RunConfig) -> None:
         """Writes the run's config."""
@@ -116,6 +127,14 @@ class RunLock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+def _read_model(source: str) -> bytes:
+    """Returns the file of a learned model, which the run keeps: the original may change."""
+    from bathysphere.models.model_file import find_model, read_model
+
+    read_model(source)  # says what is wrong before anything is written
+    return find_model(source).read_bytes()
 
 
 def next_directory(parent: Path, config: RunConfig) -> Path:

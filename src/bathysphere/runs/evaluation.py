@@ -1,4 +1,4 @@
-"""How well a trained run plays."""
+"""How well an agent plays."""
 
 from __future__ import annotations
 
@@ -9,38 +9,42 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bathysphere.domains import make_domain
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import Crew
-from bathysphere.runs.agent import load_values
+from bathysphere.runs.agent import load_trained
+from bathysphere.runs.models import make_model
 
 
-def evaluate(run_dir: Path, episodes: int = 100, seed: int = 0, **search: Any) -> dict[str, Any]:
-    """Plays `episodes` games with a run's newest values, without learning, and counts.
+def evaluate(agent: str | Path, episodes: int = 100, seed: int = 0, **search: Any) -> dict[str, Any]:
+    """Plays `episodes` games with an agent, without learning, and counts.
 
     Args:
-      run_dir: the run directory.
+      agent: name of a shipped agent, agent file, or run directory (as of its newest checkpoint).
       episodes: number of games.
       seed: decides start states, ties and the members drawn.
       **search: fields of the search config to change; those that are None stay as in training.
 
     Returns:
-      Win rate with its 95 % Wilson interval, mean lengths and graph size, and time.
+      Win rate with its 95 % Wilson interval, means per game, and time.
     """
     if episodes < 1 or seed < 0:
         raise BathysphereError(f"episodes is {episodes} and seed {seed}; expected at least 1 and at least 0.")
-    config, domain, values = load_values(run_dir)
-    changes = {name: value for name, value in search.items() if value is not None}
+    trained = load_trained(agent)
+    config, domain = trained.config, make_domain(trained.config.domain)
+    changed = replace(config.search, **given(search))
     batch = min(episodes, config.batch)
     lanes = min(config.lanes, batch)
     crew = Crew(
         domain,
-        values,
-        replace(config.search, **changes),
+        trained.values,
+        changed,
         batch=batch,
         seed=seed,
         lanes=lanes,
-        threads=min(lanes, os.cpu_count() or 1),
+        processes=min(lanes, os.cpu_count() or 1),
         num_episodes=episodes,
+        model=make_model(config, domain, trained.path),
     )
     began = time.perf_counter()
     played = crew.play()
@@ -48,9 +52,12 @@ def evaluate(run_dir: Path, episodes: int = 100, seed: int = 0, **search: Any) -
     wins = [episode for episode in played if episode.solved]
     low, high = wilson_interval(len(wins), episodes)
     return {
-        "run_dir": str(run_dir),
+        "agent": str(agent),
+        "weights": trained.fingerprint,
         "preset": config.preset,
         "seed": seed,
+        "passes": changed.passes,
+        "max_steps": changed.max_steps or domain.max_steps,
         "episodes": episodes,
         "wins": len(wins),
         "win_rate": len(wins) / episodes,
@@ -59,9 +66,16 @@ def evaluate(run_dir: Path, episodes: int = 100, seed: int = 0, **search: Any) -
         "mean_length": sum(map(len, played)) / episodes,
         "mean_solution_length": sum(map(len, wins)) / len(wins) if wins else None,
         "states_per_episode": sum(episode.num_states for episode in played) / episodes,
+        "expansions_per_episode": sum(episode.num_expansions for episode in played) / episodes,
+        "model_calls_per_episode": sum(episode.num_model_calls for episode in played) / episodes,
         "seconds": seconds,
-        "changed": changes,
+        "changed": given(search),
     }
+
+
+def given(changes: dict[str, Any]) -> dict[str, Any]:
+    """Returns the changes that are not None."""
+    return {name: value for name, value in changes.items() if value is not None}
 
 
 def wilson_interval(wins: int, games: int) -> tuple[float, float]:

@@ -40,11 +40,15 @@ def sync_folder(path: Path) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     """Writes JSON for people and machines, atomically."""
-    text = json.dumps(content, indent=2) + "\n"
+    write_file(path, (json.dumps(content, indent=2) + "\n").encode())
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Writes a file, atomically."""
     temporary = path.with_name(f".{path.name}.tmp")
     with writing(path, "Free some space or choose another folder, then try again."):
         try:
-            write_synced(temporary, text.encode())
+            write_synced(temporary, content)
             temporary.replace(path)
             sync_folder(path.parent)
         finally:

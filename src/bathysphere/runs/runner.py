@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from bathysphere.runs.config import RunConfig
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.files import read_json, write_json
 from bathysphere.runs.metrics import Meter, MetricsWriter, Row
+from bathysphere.runs.models import model_errors
 from bathysphere.runs.serialise import config_hash
 from bathysphere.runs.snapshots import Snapshots
 from bathysphere.runs.versions import collect_versions
@@ -100,12 +100,11 @@ class _Run:
 
     def _prepare(self, fallback: bool) -> None:
         """Builds the parts and brings them to the newest checkpoint."""
-        self.trainer: Trainer = make_trainer(self.config)
-        _set_torch_threads(self.config.lanes)
+        checkpoint = self.store.load(fallback=fallback)
+        self.trainer: Trainer = make_trainer(self.config, towers=checkpoint is None, run_dir=self.directory.path)
         self.meter = Meter(self.config.log_every)
         self.snapshots = Snapshots(self.trainer)
         self.visits = Visits(self.trainer.domain)
-        checkpoint = self.store.load(fallback=fallback)
         if checkpoint is not None:
             arrays = checkpoint.arrays
             self.trainer.load_state_dict(arrays)
@@ -128,7 +127,7 @@ class _Run:
                 self.snapshots.record(trainer)
                 self.visits.record(episodes)
                 if new_row := self.meter.record(trainer, episodes, self._seconds()):
-                    row = new_row | self.visits.columns()
+                    row = new_row | self.visits.columns() | model_errors(self.config, trainer)
                     self.writer.write(row)
                 now = time.perf_counter()
                 if self.display and now - shown >= _DISPLAY_SECONDS:
@@ -190,6 +189,7 @@ class _Run:
             "win_rate_100": progress.win_rate(100),
             "win_rate_1000": progress.win_rate(1000),
             **self.visits.totals(),
+            **model_errors(self.config, self.trainer),
             "wall_seconds": seconds,
             "env_steps_per_second": progress.env_steps / seconds,
             "stopped_by": stopped_by,
@@ -234,14 +234,6 @@ def _signals() -> Iterator[threading.Event]:
         yield interrupted
     finally:
         restore()
-
-
-def _set_torch_threads(lanes: int) -> None:
-    """Lanes already use the cores, so PyTorch, if it is in use, gets one thread for each."""
-    if lanes > 1 and "torch" in sys.modules:
-        import torch
-
-        torch.set_num_threads(1)
 
 
 def _section(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -8,17 +8,23 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from dataclasses import fields, is_dataclass
-from functools import cache
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache, reduce
+from operator import getitem
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from bathysphere.domains import CONFIGS, DomainConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.config import RunConfig
 
 # What may change between the parts of one run; all else decides what happens in it.
-FREE = ("preset", "steps", "log_every", "stop", "checkpoint")
+# A checkpoint holds its towers, so that nobody looks again for the runs they came from.
+FREE = ("preset", "steps", "log_every", "towers", "stop", "checkpoint")
+# Fields that came later, and the values at which a run is what it was without them: checkpoints of then still fit.
+_LATER = {"model": None, "values.num_towers": 0, "values.aggregator": "linear"}
+
+Kind = TypeVar("Kind")
 
 _NAMES: dict[Any, str] = {config: name for name, config in CONFIGS.items()}
 
@@ -35,8 +41,13 @@ def from_dict(data: Any) -> RunConfig:
     Raises:
       BathysphereError: for an unknown key (with the nearest known one) or a value of a wrong type.
     """
-    config: RunConfig = _read(RunConfig, data, "")
-    return config
+    return read_as(RunConfig, data)
+
+
+def read_as(kind: type[Kind], data: Any, name: str = "") -> Kind:
+    """Reads plain data as a dataclass, as strictly as `from_dict`; `name` is what errors call it."""
+    read: Kind = _read(kind, data, name)
+    return read
 
 
 def override(config: RunConfig, changes: dict[str, Any]) -> RunConfig:
@@ -47,12 +58,23 @@ def override(config: RunConfig, changes: dict[str, Any]) -> RunConfig:
 def config_hash(config: RunConfig) -> str:
     """Returns a fingerprint of everything that decides a run, hexadecimal."""
     deciding = {name: value for name, value in to_dict(config).items() if name not in FREE}
+    for name, usual in _LATER.items():
+        *parts, last = name.split(".")
+        place = reduce(getitem, parts, deciding)
+        if place[last] == usual:
+            del place[last]
+    return plain_hash(deciding)
+
+
+def plain_hash(plain: dict[str, Any]) -> str:
+    """Returns a fingerprint of a config as plain data, with exactly the deciding fields that are there."""
+    deciding = {name: value for name, value in plain.items() if name not in FREE}
     return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
 
 
 def differences(one: RunConfig, other: RunConfig) -> list[str]:
     """Returns the deciding fields in which two configs differ, as dotted names."""
-    left, right = _flat(to_dict(one)), _flat(to_dict(other))
+    left, right = flat(to_dict(one)), flat(to_dict(other))
     names = sorted(set(left) | set(right))
     return [n for n in names if n.split(".")[0] not in FREE and left.get(n) != right.get(n)]
 
@@ -77,11 +99,12 @@ def _merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Returns nested plain data by dotted names."""
+    named: dict[str, Any] = {}
     for key, value in data.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return flat
+        named |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return named
 
 
 def _read(kind: Any, data: Any, path: str) -> Any:
@@ -130,6 +153,9 @@ def _read_dataclass(kind: Any, data: Any, path: str) -> Any:
             near = difflib.get_close_matches(str(key), known, n=1)
             hint = f"Did you mean '{prefix}{near[0]}'?" if near else f"Known are: {', '.join(known)}."
             raise BathysphereError(f"There is no field '{prefix}{key}'. {hint}")
+    for field in fields(kind):
+        if field.name not in data and field.default is MISSING and field.default_factory is MISSING:
+            raise BathysphereError(f"The field '{prefix}{field.name}' is missing.")
     return kind(**{key: _read(hints[key], value, prefix + key) for key, value in data.items()})
 
 

@@ -59,4 +59,4 @@ def _group(name: str) -> str:
         return "play"
     if name.startswith(("share_", "seconds", "env_steps_per_second")):
         return "time"
-    return "planning" if name in ("graph_size", "ensemble_std") else "learning"
+    return "planning" if name.startswith(("graph_size", "ensemble_std", "model_")) else "learning"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from bathysphere.errors import BathysphereError
-from bathysphere.studies import deep_sea, sokoban_single, toy_montezuma
+from bathysphere.studies import deep_sea, sokoban_multi, sokoban_single, sokoban_transfer, toy_montezuma
 from bathysphere.studies.study import Study
 
 STUDIES: dict[str, Study] = {
@@ -18,6 +18,12 @@ STUDIES: dict[str, Study] = {
         toy_montezuma.TOY_MONTEZUMA,
         toy_montezuma.MASKS,
         sokoban_single.SOKOBAN_SINGLE,
+        sokoban_multi.SOKOBAN_MULTI,
+        sokoban_multi.ENSEMBLE_SIZE,
+        sokoban_multi.TARGETS,
+        sokoban_multi.PASSES,
+        sokoban_multi.STEP_LIMIT,
+        sokoban_transfer.SOKOBAN_TRANSFER,
     )
 }
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from typing import Any
 
+from bathysphere.domains import make_domain
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.build import make_trainer
 from bathysphere.runs.config import RunConfig
 from bathysphere.runs.serialise import override
-from bathysphere.studies.study import Study, Trial
+from bathysphere.studies.study import Trial
 
 _WARM_UP, _SECONDS = 0.3, 0.7
 
@@ -29,7 +32,7 @@ def measure_speed(config: RunConfig) -> float:
 
 
 def _measure(config: RunConfig) -> float:
-    trainer = make_trainer(override(config, {"search": {"max_steps": 20}, "learning": {"min_games": 1}}))
+    trainer = make_trainer(override(config, {"search": {"max_steps": 20}, "learning": {"min_games": 1}}), towers=False)
     _advance(trainer, _WARM_UP)
     before, began = trainer.progress.env_steps, time.perf_counter()
     _advance(trainer, _SECONDS)
@@ -42,22 +45,34 @@ def _advance(trainer: Trainer, seconds: float) -> None:
         trainer.advance()
 
 
-def most_seconds(study: Study, trials: list[Trial], num_processes: int, speeds: dict[str, float]) -> float:
+def most_seconds(trials: list[Trial], num_processes: int, speeds: dict[Any, float]) -> float:
     """Returns the seconds that trials take if no run ends early.
 
     Args:
-      study: the study.
-      trials: its runs.
+      trials: the runs.
       num_processes: runs side by side.
-      speeds: environment steps per second by preset; those missing are measured and added.
+      speeds: environment steps per second by what they mostly depend on; those missing are measured and added.
 
     Mutates: speeds.
     """
-    presets = {setting.name: setting.preset for setting in study.settings}
-    total = 0.0
+    seconds: dict[tuple[str, str], float] = {}  # of a run, by setting and case
     for trial in trials:
-        preset = presets[trial.setting]
-        if preset not in speeds:
-            speeds[preset] = measure_speed(trial.config)
-        total += trial.config.steps / speeds[preset]
-    return total / num_processes
+        config, place = trial.config, (trial.setting, trial.case.name)
+        kind = (config.preset, config.search.passes, replace(config.values, aggregator="linear"))
+        if kind not in speeds:
+            speeds[kind] = measure_speed(config)
+        if place not in seconds:
+            seconds[place] = _most_steps(trial) / speeds[kind]
+    return sum(seconds[trial.setting, trial.case.name] for trial in trials) / num_processes
+
+
+def _most_steps(trial: Trial) -> int:
+    """Returns the most steps that a run makes, those of its evaluation included."""
+    config, steps = trial.config, trial.config.steps
+    if config.stop.episodes is None and not trial.evaluation:
+        return steps
+    length = config.search.max_steps or make_domain(config.domain).max_steps
+    if config.stop.episodes is not None:
+        num_rounds = -(-config.stop.episodes // config.batch)
+        steps = min(steps, num_rounds * config.batch * length)
+    return steps + trial.evaluation * length

@@ -39,7 +39,7 @@ def steps_by_size(study: Study, records: list[Record]) -> Figure:
             axis.scatter([r["size"] for r in chosen], heights, s=26, color=colour, alpha=0.8, linewidths=0, label=label)
         axis.set_title(setting.title, loc="left", fontsize=10, fontweight="bold", color=INK)
         axis.set_xlabel("N", color=INK)
-        _tidy(axis)
+        tidy(axis)
     axes[0].set_ylabel("steps to solve", color=INK)
     axes[0].yaxis.set_major_formatter(lambda steps, _: f"{steps / 1e6:g}M" if steps >= 1e5 else f"{steps:,.0f}")
     axes[0].set_ylim(bottom=0)
@@ -57,8 +57,8 @@ def estimates(study: Study, records: list[Record]) -> Figure:
     figure = Figure(figsize=size, layout="constrained", facecolor="white")
     axes = figure.subplots(1, count, sharey=True, squeeze=False)[0]
     for axis, metric in zip(axes, study.metrics, strict=True):
-        for place, row in enumerate(row for row in rows if row.metric is metric):
-            ours = row.ours
+        for row in (row for row in rows if row.metric is metric):
+            ours, place = row.ours, study.settings.index(row.setting)
             if ours.low is not None:
                 axis.plot([ours.low, ours.high], [place, place], color=BLUE, linewidth=5, alpha=0.3)
             if ours.value is not None:
@@ -73,7 +73,7 @@ def estimates(study: Study, records: list[Record]) -> Figure:
             axis.set_xlim(left=0)
             axis.xaxis.set_major_formatter(lambda number, _: f"{number:,.0f}")
         axis.locator_params(axis="x", nbins=5)
-        _tidy(axis)
+        tidy(axis)
     axes[0].set_yticks(range(num_settings), [setting.title for setting in study.settings])
     axes[0].set_ylim(num_settings - 0.5, -0.5)
     figure.legend(
@@ -90,7 +90,8 @@ def estimates(study: Study, records: list[Record]) -> Figure:
     return figure
 
 
-def _tidy(axis: Any) -> None:
+def tidy(axis: Any) -> None:
+    """Draws axes quietly, behind the data."""
     axis.tick_params(colors=INK, labelsize=8)
     axis.grid(color="#e6e9ef", linewidth=0.8)
     axis.set_axisbelow(True)

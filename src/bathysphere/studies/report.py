@@ -31,6 +31,7 @@ class StudyFolder:
         self.about_file = path / "study.json"
         self.records_file = path / "results.jsonl"
         self.frame_file = path / "results.csv"
+        self.curves_file = path / "curves.csv"
         self.table_file = path / "table.md"
         self.summary_file = path / "summary.json"
         self.report_file = path / "report.html"
@@ -51,14 +52,12 @@ class StudyFolder:
     def save(self, study: Study, jobs: Sequence[Job]) -> None:
         """Writes the raw results of all runs that have ended, and keeps the pictures that the report shows."""
         records = [job.record() for job in jobs if job.state in ("finished", "failed")]
-        columns = list(dict.fromkeys(name for record in records for name in record))
-        text = io.StringIO()
-        table = csv.DictWriter(text, columns, lineterminator="\n")
-        table.writeheader()
-        table.writerows(records)
+        flat = [{name: value for name, value in record.items() if name != "curve"} for record in records]
         with writing(self.path, _ADVICE):
             self.records_file.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
-            self.frame_file.write_text(text.getvalue(), "utf-8")
+            self.frame_file.write_text(_csv(flat), "utf-8")
+            if study.curve:
+                self.curves_file.write_text(_csv(_curve_rows(records)), "utf-8")
             for picture in study.pictures:
                 for job in jobs:
                     drawn = job.path / "pictures" / picture.file
@@ -74,6 +73,25 @@ class StudyFolder:
             )
         lines = self.records_file.read_text(encoding="utf-8").splitlines()
         return read_json(self.about_file), [json.loads(line) for line in lines]
+
+
+def _csv(rows: Sequence[Record]) -> str:
+    """Returns rows as CSV, with every column that any of them has."""
+    text = io.StringIO()
+    table = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+def _curve_rows(records: Sequence[Record]) -> list[Record]:
+    """Returns a row for every moment of every run's curve."""
+    rows = []
+    for record in records:
+        curve = record.get("curve", {})
+        identity = {name: record[name] for name in ("setting", "case", "seed")}
+        rows += [identity | dict(zip(curve, moment, strict=True)) for moment in zip(*curve.values(), strict=True)]
+    return rows
 
 
 def render(study: Study, folder: StudyFolder) -> dict[str, Any]:

@@ -9,12 +9,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.files import read_json
+from bathysphere.runs.metrics import read_rows
 from bathysphere.runs.serialise import config_hash, differences, to_dict
 from bathysphere.studies.study import Record, Trial
 
@@ -32,8 +34,9 @@ class Job:
     trial: Trial
     path: Path
     pictures: bool = False
+    towers: tuple[Job, ...] = ()  # to be finished first
     state: State = "waiting"
-    result: dict[str, Any] | None = None
+    result: dict[str, Any] | None = None  # what result.json holds, its evaluation if there is one, and its curve
     error: str | None = None
     process: subprocess.Popen[bytes] | None = None
     began: float = 0.0
@@ -63,22 +66,25 @@ def plan(trials: Sequence[Trial], folder: Path, pictures: Sequence[tuple[str, st
     """Returns a job for every trial; those that are finished in `folder` are recognised.
 
     Args:
-      trials: what to run.
+      trials: what to run; those that others are built on come before these.
       folder: where the runs are.
       pictures: (setting, case) whose first seed draws pictures.
 
     Raises:
       BathysphereError: if the folder holds a run with other settings under a trial's name.
     """
-    jobs = []
+    jobs: dict[Path, Job] = {}
     for trial in trials:
+        towers = tuple(jobs[tower] for tower in trial.towers)
+        if towers:
+            trial = replace(trial, config=replace(trial.config, towers=tuple(str(job.path) for job in towers)))
         is_drawn = trial.seed == 0 and (trial.setting, trial.case.name) in pictures
-        job = Job(trial, folder / trial.folder, is_drawn)
+        job = Job(trial, folder / trial.folder, is_drawn, towers)
         if job.path.exists():
             job.result = _finished_result(job)
             job.state = "waiting" if job.result is None else "finished"
-        jobs.append(job)
-    return jobs
+        jobs[trial.folder] = job
+    return list(jobs.values())
 
 
 def run_all(jobs: Sequence[Job], num_processes: int, watcher: Watcher) -> None:
@@ -92,20 +98,38 @@ def run_all(jobs: Sequence[Job], num_processes: int, watcher: Watcher) -> None:
     running: list[Job] = []
     with _stopping(running):
         while waiting or running:
-            while waiting and len(running) < num_processes:
-                job = waiting.pop(0)
-                running.append(job)  # first: an interrupt must find it
-                _start(job)
+            while len(running) < num_processes and (ready := _next_ready(waiting)) is not None:
+                waiting.remove(ready)
+                running.append(ready)  # first: an interrupt must find it
+                _start(ready)
             for job in [job for job in running if job.process is not None and job.process.poll() is not None]:
                 _close(job)
                 running.remove(job)
+            for job in [job for job in waiting if _fails_with_a_tower(job)]:
+                waiting.remove(job)
             watcher.update(jobs)
             time.sleep(_LOOK_SECONDS)
     watcher.update(jobs)
 
 
+def _fails_with_a_tower(job: Job) -> bool:
+    """Tells whether a run that this one is built on has failed; then so has this one.
+
+    Mutates: job.
+    """
+    failed = [str(tower.trial.folder) for tower in job.towers if tower.state == "failed"]
+    if failed:
+        job.state, job.error = "failed", f"it is built on {failed[0]}, which failed"
+    return bool(failed)
+
+
+def _next_ready(waiting: Sequence[Job]) -> Job | None:
+    """Returns the first run for which all that it is built on is finished."""
+    return next((job for job in waiting if all(tower.state == "finished" for tower in job.towers)), None)
+
+
 def _finished_result(job: Job) -> dict[str, Any] | None:
-    """Returns the result of a run that needs nothing more; None if it should be continued."""
+    """Returns the outcome of a run that needs nothing more; None if it should be continued."""
     directory = RunDirectory(job.path)
     if not directory.config_file.is_file():
         return None
@@ -118,9 +142,23 @@ def _finished_result(job: Job) -> dict[str, Any] | None:
             f"{job.path} holds a run with other settings ({', '.join(changed)}). "
             "Choose another --out, or remove that folder."
         )
+    return None if old.steps < new.steps else _outcome(job)
+
+
+def _outcome(job: Job) -> dict[str, Any] | None:
+    """Returns what a run has left behind that is over and evaluated; None if it is not."""
+    directory, trial = RunDirectory(job.path), job.trial
     result = directory.load_result()
-    if old.steps < new.steps or result is None or result["stopped_by"] == "interrupted":
+    if result is None or result["stopped_by"] == "interrupted":
         return None
+    if trial.evaluation:
+        played = read_json(directory.evaluation_file) if directory.evaluation_file.is_file() else {}
+        if played.get("episodes") != trial.evaluation:
+            return None
+        result |= {f"evaluation_{name}": played[name] for name in ("episodes", "wins", "win_rate")}
+    if trial.curve:
+        rows = read_rows(directory.metrics_file)
+        result["curve"] = {name: [row[name] for row in rows] for name in trial.curve}
     return result
 
 
@@ -128,15 +166,20 @@ def _start(job: Job) -> None:
     directory = RunDirectory(job.path)
     if directory.config_file.is_file():
         directory.result_file.unlink(missing_ok=True)
+        directory.evaluation_file.unlink(missing_ok=True)
         directory.save_config(job.trial.config)  # the budget may have grown
     else:
         if job.path.exists():  # killed while it was made: there is no run in it yet
             shutil.rmtree(job.path)
         RunDirectory.create(job.path, job.trial.config)
     command = [sys.executable, "-m", "bathysphere.studies.worker", str(job.path)]
+    if job.pictures:
+        command.append("--pictures")
+    if job.trial.evaluation:
+        command += ["--evaluate", str(job.trial.evaluation)]
     with (job.path / _ERRORS).open("wb") as errors:
         job.process = subprocess.Popen(
-            command + ["--pictures"] * job.pictures,
+            command,
             stdin=subprocess.PIPE,  # its end tells the process to stop, also when we are gone
             stdout=subprocess.DEVNULL,
             stderr=errors,
@@ -152,12 +195,12 @@ def _close(job: Job) -> None:
     assert job.process.stdin is not None
     job.process.stdin.close()
     code, job.process = job.process.returncode, None
-    # The result is the last thing a run writes: with it the run is over, however its process ended.
-    result = RunDirectory(job.path).load_result()
+    # The outcome is the last thing a run writes: with it the run is over, however its process ended.
+    result = _outcome(job)
     errors = job.path / _ERRORS
     lines = errors.read_text(encoding="utf-8", errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    if result is None or result["stopped_by"] == "interrupted":
+    if result is None:
         job.state = "failed"
         job.error = said or (f"killed by signal {-code}" if code < 0 else "stopped by somebody else")
     else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
 
@@ -43,6 +44,29 @@ def share(successes: int, n: int) -> Estimate:
 
     interval = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
     return Estimate(n, successes / n, float(interval.low), float(interval.high))
+
+
+def mean_band(
+    curves: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the mean of curves, float64 [runs, T], and its bootstrap interval at every moment, each float64 [T].
+
+    The interval of a single curve is the curve.
+    """
+    from scipy.stats import bootstrap as resample
+
+    if len(curves) == 1:
+        return curves[0], curves[0], curves[0]
+    interval = resample(
+        (curves,),
+        np.mean,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        n_resamples=1000,
+        batch=100,  # bounds memory
+        random_state=np.random.default_rng(0),
+    ).confidence_interval
+    return curves.mean(axis=0), interval.low, interval.high
 
 
 def bootstrap(values: Sequence[float], statistic: Callable[..., Any]) -> Estimate:

@@ -25,6 +25,14 @@ BudgetName = Literal["small", "paper"]
 
 
 @dataclass(frozen=True)
+class Towers:
+    """Runs that others are built on: run i on the values of runs i, i + 1, ... of a setting, in the same case."""
+
+    setting: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Setting:
     """One of the things that are compared."""
 
@@ -32,6 +40,7 @@ class Setting:
     title: str  # as in tables and figures
     preset: str
     changes: Changes = field(default_factory=dict)
+    towers: Towers | None = None  # finished first, and as many as `values.num_towers` then is
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,9 @@ class Budget:
     seeds: int  # of every setting and case
     changes: Changes
     cases: tuple[Case, ...] = (Case(),)
+    presets: Mapping[str, str] = field(default_factory=dict)  # what is run in place of some of the settings' presets
+    only: Mapping[str, Changes] = field(default_factory=dict)  # further changes in some settings, by name
+    evaluation: int = 0  # games that each run plays afterwards without learning; those that are towers play none
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,7 @@ class Metric:
     title: str
     kind: Kind
     value: Callable[[Record], float | None]  # None: the run does not count for this metric
+    settings: tuple[str, ...] | None = None  # those it is for; all if None
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,9 @@ class Trial:
     case: Case
     seed: int
     config: RunConfig
+    towers: tuple[Path, ...] = ()  # folders of the runs that it is built on
+    evaluation: int = 0  # games to play afterwards
+    curve: tuple[str, ...] = ()  # columns of the metrics to keep
 
     @property
     def folder(self) -> Path:
@@ -121,27 +137,50 @@ class Study:
     paper: Mapping[tuple[str, str], PaperNumber] = field(default_factory=dict)  # by (setting, metric)
     vary: Callable[[int], Changes] = by_seed
     pictures: tuple[Picture, ...] = ()
+    curve: tuple[str, ...] = ()  # columns of the metrics that a run's record keeps, as lists, in its "curve"
 
     def trials(self, budget: BudgetName, seeds: int | None = None) -> list[Trial]:
-        """Returns all runs: settings x cases x seeds, one seed of everything first, so that results even out."""
+        """Returns all runs: settings x cases x seeds, and the runs they are built on, before them.
+
+        One seed of everything comes first, so that results even out.
+        """
         chosen = self.budgets[budget]
         count = chosen.seeds if seeds is None else seeds
         if count < 1:
             raise BathysphereError(f"--seeds is {count}; expected at least 1.")
-        configs = [
-            (setting, case, _config(setting, chosen, case)) for case in chosen.cases for setting in self.settings
-        ]
-        return [
-            Trial(setting.name, case, seed, override(config, dict(self.vary(seed))))
-            for seed in range(count)
-            for setting, case, config in configs
-        ]
+        configs = {
+            (case.name, setting.name): _config(setting, chosen, case)
+            for case in chosen.cases
+            for setting in self.settings
+        }
+        named = {setting.name: setting for setting in self.settings}
+        foundations = {setting.towers.setting for setting in self.settings if setting.towers}
+        trials: dict[Path, Trial] = {}
+
+        def add(setting: Setting, case: Case, seed: int) -> Path:
+            towers: tuple[Path, ...] = ()
+            if setting.towers is not None:
+                below = named[setting.towers.setting]
+                towers = tuple(add(below, case, seed + i) for i in range(setting.towers.count))
+            config = override(configs[case.name, setting.name], dict(self.vary(seed)))
+            evaluation = 0 if setting.name in foundations else chosen.evaluation
+            trial = Trial(setting.name, case, seed, config, towers, evaluation, self.curve)
+            trials.setdefault(trial.folder, trial)
+            return trial.folder
+
+        for seed in range(count):
+            for case in chosen.cases:
+                for setting in self.settings:
+                    add(setting, case, seed)
+        return list(trials.values())
 
     def summarise(self, records: list[Record]) -> list[SummaryRow]:
-        """Returns one row for every metric and setting; failed runs do not count."""
+        """Returns one row for every metric and setting that it is for; failed runs do not count."""
         rows = []
         for metric in self.metrics:
             for setting in self.settings:
+                if metric.settings is not None and setting.name not in metric.settings:
+                    continue
                 mine = [r for r in records if r["setting"] == setting.name and r["state"] == "finished"]
                 values = [v for v in map(metric.value, mine) if v is not None]
                 number = self.paper.get((setting.name, metric.name))
@@ -150,8 +189,10 @@ class Study:
 
 
 def _config(setting: Setting, budget: Budget, case: Case) -> RunConfig:
-    config = find_preset(setting.preset)
-    for changes in (setting.changes, budget.changes, case.changes):
+    config = find_preset(budget.presets.get(setting.preset, setting.preset))
+    if setting.towers is not None:
+        config = override(config, {"values": {"num_towers": setting.towers.count}})
+    for changes in (setting.changes, budget.changes, budget.only.get(setting.name, {}), case.changes):
         config = override(config, dict(changes))
     # A learning curve needs no more than a hundred rows.
     return override(config, {"log_every": max(1, config.steps // 100), "checkpoint": {"keep": 1}})

@@ -1,7 +1,9 @@
-"""One run of a study in a process of its own: `python -m bathysphere.studies.worker RUN_DIR [--pictures]`.
+"""One run of a study in a process of its own: `python -m bathysphere.studies.worker RUN_DIR [OPTIONS]`.
 
 It continues the run in the directory, from its checkpoint if there is one. When its standard input ends, because
 the scheduler wants it to stop or is gone, it saves and stops.
+
+--pictures: draw the run's pictures when it ends. --evaluate N: then play N games without learning.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from pathlib import Path
 
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.evaluation import evaluate
+from bathysphere.runs.files import write_json
 from bathysphere.runs.runner import resume
 
 _PATIENCE = 30.0  # seconds in which the process of an earlier scheduler may finish saving the same run
@@ -23,13 +27,17 @@ _PATIENCE = 30.0  # seconds in which the process of an earlier scheduler may fin
 def main(argv: list[str]) -> int:
     """Runs the run and returns the exit code."""
     threading.Thread(target=_stop_with_input, daemon=True).start()
-    path = Path(argv[0])
+    path, options = Path(argv[0]), argv[1:]
+    games = int(options[options.index("--evaluate") + 1]) if "--evaluate" in options else 0
     try:
         directory = RunDirectory.open(path)
         deadline = time.monotonic() + _PATIENCE
         while directory.is_running() and time.monotonic() < deadline:
             time.sleep(0.1)
-        resume(path, pictures="--pictures" in argv[1:])
+        result = resume(path, pictures="--pictures" in options)
+        if games and result["stopped_by"] != "interrupted":
+            # With its own seed: run i of every setting is tried on the same games.
+            write_json(directory.evaluation_file, evaluate(path, games, result["seed"]))
     except BathysphereError as error:
         sys.stderr.write(f"{error}\n")
         return 2

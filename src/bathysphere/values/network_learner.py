@@ -104,7 +104,7 @@ class NetworkLearner:
         state = self.weights()
         if self._settings.averaging:
             state |= {f"trained.{name}": _array(value) for name, value in self._network.state_dict().items()}
-        if self._settings.half_life is not None:
+        if self._settings.is_extended:
             state["num_updates"] = np.array(self._num_updates)
         for index, slots in self._optimiser.state_dict()["state"].items():
             # A slot may be empty: plain SGD keeps None where momentum would be.
@@ -147,8 +147,10 @@ class NetworkLearner:
     @torch.no_grad()
     def _average(self) -> None:
         if self._settings.averaging:
+            # A young mean keeps less, so that it leaves the random start quickly.
+            share = min(self._settings.averaging, self._num_updates / (self._num_updates + 9))
             for mean, parameter in zip(self._playing.parameters(), self._network.parameters(), strict=True):
-                mean.lerp_(parameter, 1.0 - self._settings.averaging)
+                mean.lerp_(parameter, 1.0 - share)
 
     def _loss(self, observations: Tensor, targets: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the objective and the masked squared errors, [b, E]."""

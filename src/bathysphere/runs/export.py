@@ -1,0 +1,46 @@
+"""From a run to an agent file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bathysphere.errors import BathysphereError
+from bathysphere.runs import agent_file
+from bathysphere.runs.agent import load_trained
+from bathysphere.runs.card import Card, read_measurements, train_command
+from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.files import read_json
+
+
+def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_file.AgentFile:
+    """Makes an agent file of a run's newest checkpoint; returns what is in it.
+
+    Args:
+      run_dir: the run directory.
+      path: the file to write, or to replace; its name ends in `.safetensors`.
+      results: files with what `bathysphere evaluate FILE --json` printed about this very agent, for its card.
+
+    Raises:
+      BathysphereError: also for results that were measured with other weights, those of the run itself included: the
+        file's have half precision.
+    """
+    directory = RunDirectory.open(run_dir)
+    if directory.is_running():  # its checkpoints come and go
+        raise BathysphereError(f"{run_dir} is being trained right now. Wait until it ends, or stop it first.")
+    trained = load_trained(directory.path)
+    store = directory.checkpoint_store()
+    meta, versions = store.read_meta(store.newest()), read_json(directory.versions_file)
+    weights = agent_file.halved(trained.values.weights())
+    fingerprint = agent_file.weights_fingerprint(weights)
+    card = Card(
+        command=train_command(trained.config),
+        seed=trained.config.seed,
+        commit=versions["commit"],
+        env_steps=meta["env_steps"],
+        seconds=meta["seconds"],
+        machine=versions["machine"],
+        results=tuple(m for file in results for m in read_measurements(file, fingerprint)),
+    )
+    agent_file.write(path, trained.config, trained.observation, card, weights)
+    return agent_file.read(path)

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from bathysphere.studies import STUDIES
+from bathysphere.studies.curves import learning_curves, points
+from bathysphere.studies.statistics import bootstrap, mean_band
+from tests.studies.tiny_stages import STAGES
+
+MULTI = STUDIES["sokoban-multi"]
+STEPS, RATES = [1000, 2000, 3000, 4000], [0.1, 0.45, 0.85, 0.8]
+
+
+def record(setting="ensemble", seed=0, rates=RATES, sizes=(None, 50.0, None, 30.0)):
+    curve = {
+        "env_steps": list(STEPS),
+        "episodes": [10, 20, 40, 80],
+        "win_rate_1000": list(rates),
+        "graph_size": list(sizes),
+    }
+    return {"setting": setting, "seed": seed, "state": "finished", "win_rate_1000": rates[-1], "curve": curve}
+
+
+def values(one):
+    return {metric.name: metric.value(one) for metric in MULTI.metrics}
+
+
+def test_metrics_are_read_off_the_curve():
+    assert values(record()) == {
+        "win-rate": pytest.approx(80.0),
+        "games-40": 20,
+        "steps-50": 3000,
+        "steps-80": 3000,
+        "steps-89": None,
+        "graph": 30.0,
+    }
+    never = values(record(rates=[0.0] * 4, sizes=[None] * 4))
+    assert [never[name] for name in ("games-40", "steps-50", "graph")] == [None] * 3
+
+
+def test_rows_without_games_are_left_out():
+    steps, sizes = points(record(), "graph_size")
+    assert (steps.tolist(), sizes.tolist()) == ([2000, 4000], [50, 30])
+
+
+def test_the_band_of_a_mean_is_its_bootstrap_interval():
+    curves = np.random.default_rng(0).exponential(size=(8, 3))
+    mean, low, high = mean_band(curves)
+    for t in range(3):
+        one = bootstrap(curves[:, t].tolist(), np.mean)
+        assert mean[t] == pytest.approx(one.value)
+        assert (low[t], high[t]) == pytest.approx((one.low, one.high), abs=0.08)
+    single = curves[:1]
+    assert all(np.array_equal(part, single[0]) for part in mean_band(single))
+
+
+def test_the_figure_shows_the_mean_of_runs_and_the_papers_numbers():
+    shorter = record(seed=1, rates=[0.3, 0.65, 0.95, 1.0])
+    for column in shorter["curve"].values():
+        column.pop()
+    failed = {"setting": "no-ensemble", "seed": 0, "state": "failed", "error": "no luck"}
+    figure = learning_curves(MULTI, [record(), shorter, failed])
+    wins, graph = figure.axes
+    lines = [line for line in wins.lines if len(line.get_xdata())]
+    (mean,) = [line for line in lines if len(line.get_xdata()) > 2]
+    assert mean.get_xdata().tolist() == [1000, 2000, 3000]  # as far as all runs have come
+    assert mean.get_ydata().tolist() == pytest.approx([0.2, 0.55, 0.9])
+    (sizes,) = graph.lines
+    assert sizes.get_ydata().tolist() == [50.0]
+    levels = sorted(line.get_ydata()[0] for line in lines if line is not mean)
+    assert levels == pytest.approx([0.847, 0.89])
+    titles = [text.get_text() for text in wins.get_legend().get_texts()]
+    assert titles == [setting.title for setting in MULTI.settings]
+
+
+def test_a_figure_of_nothing():
+    assert len(learning_curves(STAGES, []).axes) == 2
