@@ -128,18 +128,18 @@ def _paper_sokoban_single_no_ensemble() -> RunConfig:
 
 
 def _sokoban() -> RunConfig:
-    """Sokoban with a new board every game: three heads on one small network, fast steps, hindsight, symmetries."""
+    """Sokoban with a new board every game: deep search, three heads on one small network, hindsight, symmetries."""
     return RunConfig(
         steps=4_000_000,
         batch=64,
         log_every=10_000,
         domain=SokobanConfig(show_border=False),
-        search=SearchConfig(risk="vote", final_ties="random", episode_penalty=2.0, dead_end_value=-2.0),
+        search=SearchConfig(passes=40, risk="vote", final_ties="random", episode_penalty=2.0, dead_end_value=-2.0),
         values=ValuesConfig(
             network="cnn", num_members=3, conv_layers=7, conv_channels=32, residual=True, shared_trunk=True
         ),
         optimiser=OptimiserConfig(
-            name="adam", learning_rate=2e-3, half_life=4000, eps=1e-8, averaging=0.99, normalise="member"
+            name="adam", learning_rate=2e-3, half_life=4000, eps=1e-8, averaging=0.999, normalise="member"
         ),
         learning=LearningConfig(
             target="mixed",
