@@ -270,9 +270,10 @@ def test_two_processes_share_a_folder(tmp_path) -> None:
 
 
 AT_WORK = """
-import sys, threading, time, numpy as np
+import signal, sys, threading, time, numpy as np
 from bathysphere.domains.sokoban import GeneratorConfig
 from bathysphere.domains.sokoban.pool import BoardPool
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell starts without it
 boards = BoardPool(GeneratorConfig(height=20, width=20, max_states=100_000), 1)
 boards.take(np.arange(2), np.arange(1000))
 assert any(thread.name == "sokoban-boards" for thread in threading.enumerate())
