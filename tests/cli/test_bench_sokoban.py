@@ -15,7 +15,7 @@ PARTS = ["inference", "gradient_steps", "planner", "rules", "replay", "boards", 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(bench_sokoban, "NETWORK_SECONDS", 0.01)
-    tiny = override(small_sokoban(), {"batch": 12, "domain": {"max_steps": 8, "num_boards": None}})
+    tiny = override(small_sokoban(), {"batch": 12, "domain": {"max_steps": 3, "num_boards": None}})
     monkeypatch.setattr(bench_sokoban, "find_preset", lambda name: override(tiny, {"preset": name}))
 
 
@@ -24,7 +24,7 @@ def check(row):
     assert sum(row["share"].values()) == pytest.approx(1.0)
     assert all(row["share"][part] > 0 for part in PARTS[:-1])
     assert row["outside_network"] == pytest.approx(1 - row["share"]["inference"] - row["share"]["gradient_steps"])
-    assert row["env_steps"] == 8 * 12
+    assert row["env_steps"] == 3 * 12
     assert row["updates"] > 0
     assert row["states_per_env_step"] > 0
     assert row["states_per_call"] >= 1

@@ -23,9 +23,7 @@ Title: easy
 Title: hopeless
 
 #######
-#@    #
-# $   #
-#    .#
+#@ $ .#
 #######
 Title: fair
 """

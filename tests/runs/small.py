@@ -16,6 +16,7 @@ def small_sokoban() -> RunConfig:
     changes = {
         "domain": {"generator": {"height": 7, "width": 7, "num_boxes": 1}, "num_boards": 5, "max_steps": 40},
         "values": {"conv_layers": 1, "conv_channels": 4, "dense": 8},
+        "search": {"passes": 10},
         "learning": {"min_games": 5},
         "batch": 4,
         "steps": 400,

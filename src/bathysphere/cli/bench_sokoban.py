@@ -55,7 +55,8 @@ def describe(result: dict[str, Any]) -> str:
     for row in result["rows"]:
         shares = ", ".join(f"{name} {share:.1%}" for name, share in row["share"].items())
         lines += [
-            f"{row['preset']}, cores {row['cores']}, lanes {row['lanes']}: {row['env_steps_per_second']:,.0f} env steps/s with learning, "
+            f"{row['preset']}, {row['cores']} core(s), {row['lanes']} lane(s): "
+            f"{row['env_steps_per_second']:,.0f} env steps/s with learning, "
             f"{row['network_states_per_second']:,.0f} states/s in the network alone",
             f"  {row['states_per_env_step']:.2f} new states per env step, {row['states_per_call']:.0f} per call; "
             f"{row['outside_network']:.1%} of the time outside the network",

@@ -22,8 +22,8 @@ from bathysphere.planning.starts import find_starts
 class Crew:
     """Plays `batch` episodes as `lanes` lock-step searches, each with its own share of the batch and its own seed.
 
-    Lanes can run in processes of their own: in threads they would wait for the interpreter, and for each other, dozens
-    of times per move. Which episodes are played depends on the seed and on `lanes`, never on `processes`. The crew's
+    Lanes can run in processes of their own. (Threads were no faster than one: each move takes the interpreter back
+    dozens of times.) Which episodes are played depends on the seed and on `lanes`, never on `processes`. The crew's
     n-th episode begins with the n-th of the start states, if those are numbered.
 
     Args:

@@ -184,6 +184,16 @@ def _paper_sokoban_no_ensemble() -> RunConfig:
     )
 
 
+def _sokoban_learned_model() -> RunConfig:
+    """Sokoban with a new board every game, planned with this package's learned model instead of the rules."""
+    return replace(_sokoban(), model="sokoban")
+
+
+def _paper_sokoban_learned_model() -> RunConfig:
+    """The paper's Sokoban planned with the paper's learned model, trained here and for a shorter time."""
+    return replace(_paper_sokoban(), model="sokoban-paper")
+
+
 def _paper_sokoban_tower() -> RunConfig:
     """One value function for ten boards, with hindsight, until it wins 90%: how the paper's transfer begins.
 
@@ -237,6 +247,7 @@ PRESETS: dict[str, Callable[[], RunConfig]] = {
     "sokoban": _sokoban,
     "paper/sokoban": _paper_sokoban,
     "paper/sokoban-no-ensemble": _paper_sokoban_no_ensemble,
+    "sokoban-learned-model": _sokoban_learned_model,
     "paper/sokoban-tower": _paper_sokoban_tower,
 }
 

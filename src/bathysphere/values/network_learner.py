@@ -68,7 +68,7 @@ class NetworkLearner:
         losses, norms, errors = [], [], torch.zeros(num_members, device=self._device)
         for u in range(num_updates):
             self._set_rate()
-            loss, squared = self._loss(observations[u], targets[u], mask[u])
+            loss, squared = self._loss(*self._part(observations[u], targets[u], mask[u]), mask[u])
             self._optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             gradients = [p.grad for p in self._trained if p.grad is not None]
@@ -152,11 +152,27 @@ class NetworkLearner:
             for mean, parameter in zip(self._playing.parameters(), self._network.parameters(), strict=True):
                 mean.lerp_(parameter, 1.0 - share)
 
-    def _loss(self, observations: Tensor, targets: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the objective and the masked squared errors, [b, E]."""
-        squared = (self._predict(self._network, observations) - targets).square() * mask
+    def _part(self, observations: Tensor, targets: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Leaves each member only the entries it learns from, if members can part and that is less work.
+
+        Args:
+          observations, targets, mask: of b entries, [b, ...], [b, M] and [b, E].
+
+        Returns:
+          The same of n < b entries of its own for each member: [E, n, ...], [n, E] and [n, E]. The mask is 0 where a
+          member has fewer than others.
+        """
+        most = int(mask.sum(0).max())
+        if not isinstance(self._network, ValueNetwork) or not self._network.can_part or not 0 < most < len(mask):
+            return observations, targets, mask
+        rows = mask.argsort(dim=0, descending=True, stable=True)[:most]
+        return observations[rows.t()], targets.expand_as(mask).gather(0, rows), mask.gather(0, rows)
+
+    def _loss(self, observations: Tensor, targets: Tensor, weights: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the objective and the squared errors times `weights`; `mask` is that of the whole batch, [b, E]."""
+        squared = (self._predict(self._network, observations) - targets).square() * weights
         if self._settings.normalise == "all":
-            loss = squared.mean()
+            loss = squared.sum() / mask.numel()
         elif self._settings.normalise == "active":
             loss = squared.sum() / mask.sum().clamp(min=1.0)
         else:

@@ -95,6 +95,8 @@ class CategoryDense(nn.Module):
 class ConvolutionStack(nn.Module):
     """Convolutions of each member over a board of categories: codes [n, H, W] to [E, channels * H * W, n].
 
+    Codes may also be [E, n, H, W]: boards of its own for each member.
+
     Members are groups of channels. One-hot codes have their channels last in memory, and convolutions keep
     that order; it measured a third faster on one core.
     """
@@ -125,8 +127,12 @@ class ConvolutionStack(nn.Module):
 
     def forward(self, codes: Tensor) -> Tensor:
         """Convolves; the ReLU after the last convolution is the caller's, as for every layer."""
-        h = functional.one_hot(codes.long(), self.num_categories).float().permute(0, 3, 1, 2)
-        h = self._convolve(0, h)
+        h = functional.one_hot(codes.long(), self.num_categories).float()
+        # A board that is common to all members is the only group of the first convolution.
+        first_groups = 1
+        if codes.dim() == 4:
+            first_groups, h = self.members, h.permute(1, 2, 3, 0, 4).flatten(3)
+        h = self._convolve(0, h.permute(0, 3, 1, 2), first_groups)
         num_convolutions = len(self.weights)
         if self.residual:
             for i in range(1, num_convolutions - 1, 2):
@@ -138,11 +144,9 @@ class ConvolutionStack(nn.Module):
                 h = self._convolve(i, h.relu_())
         return h.reshape(len(h), self.members, -1).permute(1, 2, 0)
 
-    def _convolve(self, i: int, h: Tensor) -> Tensor:
+    def _convolve(self, i: int, h: Tensor, groups: int | None = None) -> Tensor:
         bias = self.biases[i] if len(self.biases) else None
-        # The board is common to all members, so the first convolution has one group.
-        groups = 1 if i == 0 else self.members
-        return functional.conv2d(h, self.weights[i], bias, padding="same", groups=groups)
+        return functional.conv2d(h, self.weights[i], bias, padding="same", groups=groups or self.members)
 
 
 Layer = Dense | CategoryDense | ConvolutionStack
@@ -155,6 +159,12 @@ class ValueNetwork(nn.Module):
         super().__init__()
         self._layers = tuple(layers)
         self.layers = nn.ModuleList(layers)
+
+    @property
+    def can_part(self) -> bool:
+        """Whether members can look at observations of their own, [E, n, ...]: those that share no layer, on boards."""
+        first = self._layers[0]
+        return isinstance(first, ConvolutionStack) and first.members == self._layers[-1].members
 
     def forward(self, observations: Tensor) -> Tensor:
         """Evaluates all members."""
