@@ -15,6 +15,7 @@ from bathysphere.models.config import ModelConfig
 from bathysphere.models.learned import LearnedModel, load_model, weights_of
 from bathysphere.models.model_file import ModelFile, World, read_model, write_model
 from bathysphere.models.network import build_network
+from bathysphere.runs.model_evaluation import evaluate_model
 from bathysphere.runs.models import make_model
 from bathysphere.runs.presets import find_preset
 from bathysphere.runs.serialise import config_hash, override, to_dict
@@ -155,6 +156,12 @@ def test_other_files_are_refused_with_a_sentence(tmp_path):
         read_model("nowhere")
     with pytest.raises(BathysphereError, match=r"is called something\.safetensors"):
         write_model(tmp_path / "a.bin", make_file())
+
+
+def test_a_card_that_says_nothing_is_refused_with_a_sentence(tmp_path):
+    write_model(tmp_path / "a.safetensors", make_file())
+    with pytest.raises(BathysphereError, match="does not say how many boxes"):
+        evaluate_model(tmp_path / "a.safetensors")
 
 
 def test_other_worlds_are_refused_with_a_sentence():

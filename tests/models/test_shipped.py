@@ -3,7 +3,7 @@
 import pytest
 
 from bathysphere.domains import Sokoban, SokobanConfig
-from bathysphere.models.config import RECIPES, DataConfig
+from bathysphere.models.config import DataConfig
 from bathysphere.models.evaluation import in_search, on_random_games
 from bathysphere.models.learned import load_model
 from bathysphere.models.model_file import read_model
@@ -14,7 +14,7 @@ from tests.oracles.random_graph import HashedValues
 UNSEEN = DataConfig(held_out=40, games=1, seed=7)
 
 
-@pytest.mark.parametrize("name", ["sokoban", "sokoban-paper"])
+@pytest.mark.parametrize("name", shipped())
 def test_a_model_is_as_good_as_its_card(name):
     card, domain = read_model(name).card, Sokoban(SokobanConfig())
     tally = on_random_games(load_model(name, domain), domain, UNSEEN)
@@ -36,11 +36,5 @@ def test_ours_knows_the_rules():
     assert card["held_out"]["frames_right"] >= 0.9999
 
 
-def test_the_papers_is_the_papers_network():
-    file = read_model("sokoban-paper")
-    assert file.config == RECIPES["paper"].model
-    assert file.card["parameters"] == 120_648
-
-
-def test_both_are_small():
+def test_they_are_small():
     assert all(path.stat().st_size < 300_000 for path in shipped().values())

@@ -33,7 +33,13 @@ def evaluate_model(
     if episodes < 1:
         raise BathysphereError(f"episodes is {episodes}; expected at least 1.")
     file = read_model(model)
-    most = int(file.card["training"]["data"]["max_boxes"])
+    try:
+        most = int(file.card["training"]["data"]["max_boxes"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise BathysphereError(
+            f"The card of {model} does not say how many boxes it was trained with. "
+            "Train it again: bathysphere model train"
+        ) from error
     data = DataConfig(
         height=file.world.height, width=file.world.width, max_boxes=most, held_out=boards, games=1, seed=seed
     )

@@ -190,8 +190,8 @@ def _sokoban_learned_model() -> RunConfig:
 
 
 def _paper_sokoban_learned_model() -> RunConfig:
-    """The paper's Sokoban planned with the paper's learned model, trained here and for a shorter time."""
-    return replace(_paper_sokoban(), model="sokoban-paper")
+    """The paper's Sokoban planned with this package's learned model; `model train paper` makes the paper's own."""
+    return replace(_paper_sokoban(), model="sokoban")
 
 
 def _paper_sokoban_tower() -> RunConfig:

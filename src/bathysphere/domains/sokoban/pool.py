@@ -37,6 +37,7 @@ class BoardPool:
         self._config, self._stream = config, stream
         self._size = config.height * config.width
         self._cache = BoardCache(config, stream, folder)
+        self._writing = threading.Lock()  # held while a chunk goes to disk
         self._changed = threading.Condition()  # guards everything below
         self._chunks: OrderedDict[int, Chunk] = OrderedDict()  # the one used last comes last
         self._in_work: set[int] = set()  # boards that somebody is making
@@ -93,15 +94,17 @@ class BoardPool:
                 chunk, offset = self._find(number)
                 chunk.boards[offset], chunk.is_made[offset] = board, True
                 chunk.num_new += 1
-                news = None
-                if chunk.num_new >= KEEP_EVERY or chunk.is_made.all():
-                    news, chunk.num_new = chunk.copy(), 0  # a copy, because others go on making boards
+                is_due = chunk.num_new >= KEEP_EVERY or bool(chunk.is_made.all())
+                chunk.num_new = 0 if is_due else chunk.num_new
         finally:
             with self._changed:
                 self._in_work.discard(number)
                 self._changed.notify_all()
-        if news is not None:
-            self._cache.write(number // CHUNK, news)
+        if is_due:
+            with self._writing:  # one after the other, so that nobody replaces newer boards by older ones
+                with self._changed:
+                    news = chunk.copy()  # because others go on making boards
+                self._cache.write(number // CHUNK, news)
         return board
 
     def _prepare(self, numbers: list[int]) -> None:
