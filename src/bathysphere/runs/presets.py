@@ -248,6 +248,7 @@ PRESETS: dict[str, Callable[[], RunConfig]] = {
     "paper/sokoban": _paper_sokoban,
     "paper/sokoban-no-ensemble": _paper_sokoban_no_ensemble,
     "sokoban-learned-model": _sokoban_learned_model,
+    "paper/sokoban-learned-model": _paper_sokoban_learned_model,
     "paper/sokoban-tower": _paper_sokoban_tower,
 }
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import difflib
 
 from bathysphere.errors import BathysphereError
-from bathysphere.studies import deep_sea, sokoban_multi, sokoban_single, sokoban_transfer, toy_montezuma
+from bathysphere.studies import (
+    deep_sea,
+    sokoban_learned_model,
+    sokoban_multi,
+    sokoban_single,
+    sokoban_transfer,
+    toy_montezuma,
+)
 from bathysphere.studies.study import Study
 
 STUDIES: dict[str, Study] = {
@@ -19,6 +26,7 @@ STUDIES: dict[str, Study] = {
         toy_montezuma.MASKS,
         sokoban_single.SOKOBAN_SINGLE,
         sokoban_multi.SOKOBAN_MULTI,
+        sokoban_learned_model.SOKOBAN_LEARNED_MODEL,
         sokoban_multi.ENSEMBLE_SIZE,
         sokoban_multi.TARGETS,
         sokoban_multi.PASSES,

@@ -21,8 +21,8 @@ SOKOBAN_LEARNED_MODEL = Study(
     about=(
         "The same agent plans with the true rules and with a model learned from random games; real moves follow the "
         "rules in both. Run i of both plays the same boards, in training and afterwards. The paper finds them "
-        "practically equivalent. The small budget compares this package's preset sokoban with its own model, the "
-        "paper's the paper's settings with the paper's network (trained here, for a shorter time)."
+        "practically equivalent. The model is this package's own in both budgets: the authors' network takes a million "
+        "updates. The small budget runs this package's preset sokoban, the paper's the paper's settings."
     ),
     settings=(
         Setting("rules", "true rules", "paper/sokoban"),
