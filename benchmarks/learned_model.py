@@ -24,19 +24,20 @@ from bathysphere.values.ensemble import Ensemble
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--presets", nargs="+", default=["sokoban", "paper/sokoban"])
+    parser.add_argument("--models", nargs="+", default=list(shipped()), help="names of shipped models, or files")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--moves", type=int, default=5, help="moves of the whole batch in a round")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    rows = [row for preset in options.presets for row in measure(preset, options.rounds, options.moves)]
+    rows = [row for preset in options.presets for row in measure(preset, options.models, options.rounds, options.moves)]
     print(json.dumps({"rows": rows}))
 
 
-def measure(preset: str, rounds: int, moves: int) -> list[dict[str, object]]:
+def measure(preset: str, names: list[str], rounds: int, moves: int) -> list[dict[str, object]]:
     config = find_preset(preset)
     domain = make_domain(config.domain)
     values = Ensemble(config.values, config.optimiser, domain.observation, 0)
-    models = {"rules": None} | {name: load_model(name, domain) for name in shipped()}
+    models = {"rules": None} | {name: load_model(name, domain) for name in names}
     searches = {
         name: Search(domain, values, config.search, batch=config.batch, model=model) for name, model in models.items()
     }
