@@ -1,4 +1,5 @@
 import json
+from dataclasses import make_dataclass, replace
 
 import pytest
 
@@ -63,3 +64,11 @@ def test_only_what_decides_the_run_is_in_its_fingerprint():
     assert differences(base, override(base, free)) == []
     assert config_hash(override(base, {"seed": 1})) != config_hash(base)
     assert config_hash(override(base, {"domain": {"mask_seed": 1}})) != config_hash(base)
+
+
+def test_a_field_that_comes_later_leaves_fingerprints_as_they_were():
+    base = find_preset("sokoban")
+    later = make_dataclass("Later", [("speed", float, 1.0)], bases=(type(base.search),), frozen=True)
+    same, other = (replace(base, search=later(**vars(base.search), **more)) for more in ({}, {"speed": 2.0}))
+    assert config_hash(same) == config_hash(base)
+    assert config_hash(other) != config_hash(base)

@@ -12,6 +12,7 @@ from bathysphere.values import OptimiserConfig, ValuesConfig
         ({"conv_kernel": 4}, "must be odd"),
         ({"network": "linear", "shared_trunk": True}, "layers to share"),
         ({"network": "mlp", "hidden": (50,), "shared_trunk": True}, "layers to share"),
+        ({"network": "cnn", "global_pooling": True}, "part of residual convolutions"),
     ],
 )
 def test_values_config_refuses(kwargs, message):
@@ -27,6 +28,8 @@ def test_values_config_refuses(kwargs, message):
         ({"name": "delta", "learning_rate": 1.5}, "at most 1"),
         ({"decay": 1.0}, "decay must be in"),
         ({"l2": -1.0}, "must not be negative"),
+        ({"name": "adam", "weight_decay": -0.1}, "must not be negative"),
+        ({"name": "sgd", "weight_decay": 0.1}, "needs optimiser.name adam"),
     ],
 )
 def test_optimiser_config_refuses(kwargs, message):

@@ -28,7 +28,10 @@ def member_values(network: torch.nn.Module, config: ValuesConfig, inputs: np.nda
                 if k % 2:
                     before = h  # of every two convolutions after the first
                 h = torch.relu(h) if k else h
+                seen = torch.cat([h.mean((2, 3)), h.amax((2, 3))], 1)
                 h = torch.nn.functional.conv2d(h, weight[rows], layer.biases[k][rows], padding=1)
+                if config.global_pooling and k % 2 and k + 1 < len(layer.weights):
+                    h = h + (seen @ layer.pooled_weights[k // 2][rows, :, 0, 0].T)[:, :, None, None]
                 if config.residual and k and k % 2 == 0:
                     h = h + before
             h = h.flatten(1)
@@ -58,6 +61,8 @@ CASES = [
     (ValuesConfig("cnn", num_members=2, conv_layers=5, conv_channels=4, dense=6, residual=True), BOARD),
     (ValuesConfig("cnn", num_members=2, conv_layers=4, conv_channels=4, dense=6, residual=True), BOARD),
     (ValuesConfig("cnn", num_members=2, conv_layers=1, conv_channels=4, dense=6, residual=True), BOARD),
+    (ValuesConfig("cnn", 2, conv_layers=5, conv_channels=4, dense=6, residual=True, global_pooling=True), BOARD),
+    (ValuesConfig("cnn", 2, conv_layers=4, conv_channels=4, dense=6, residual=True, global_pooling=True), BOARD),
 ]
 
 

@@ -35,13 +35,25 @@ def test_tf_rmsprop_settles_at_rate_times_root_ten():
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("adam", torch.optim.Adam), ("rmsprop", torch.optim.RMSprop), ("sgd", torch.optim.SGD)],
+    [("adam", torch.optim.AdamW), ("rmsprop", torch.optim.RMSprop), ("sgd", torch.optim.SGD)],
 )
 def test_optimisers_by_name(name, kind):
     weight = torch.nn.Parameter(torch.zeros(1))
     optimiser = build_optimiser(OptimiserConfig(name=name, learning_rate=0.5), [weight])
     assert type(optimiser) is kind
     assert optimiser.param_groups[0]["lr"] == 0.5
+
+
+def test_weight_decay_shrinks_weights_by_the_rate_times_itself():
+    moved = []
+    for decay in (0.0, 0.1):
+        weight = torch.nn.Parameter(torch.tensor([4.0]))
+        optimiser = build_optimiser(OptimiserConfig(name="adam", learning_rate=0.5, weight_decay=decay), [weight])
+        weight.grad = torch.tensor([2.0])
+        optimiser.step()
+        moved.append(weight.item())
+    # Adam's first step is the rate, whatever the gradient; then 0.5 * 0.1 * 4 on top.
+    np.testing.assert_allclose(moved, [3.5, 3.3], rtol=1e-6)
 
 
 def test_delta_rule_is_refused_for_networks():

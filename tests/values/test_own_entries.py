@@ -23,10 +23,10 @@ def draw_mask(kind: str, num_updates: int, rng: np.random.Generator) -> np.ndarr
     return rng.random((num_updates, 13, 3)) < 0.3
 
 
-@pytest.mark.parametrize("residual", [False, True])
-def test_own_boards_are_seen_like_common_ones(residual):
+@pytest.mark.parametrize("kind", [{}, {"residual": True}, {"residual": True, "global_pooling": True}])
+def test_own_boards_are_seen_like_common_ones(kind):
     network = build_network(
-        ValuesConfig("cnn", 3, conv_layers=4, conv_channels=4, dense=5, residual=residual),
+        ValuesConfig("cnn", 3, conv_layers=4, conv_channels=4, dense=5, **kind),
         BOARD,
         np.random.default_rng(0),
         1.0,

@@ -9,8 +9,7 @@ import difflib
 import hashlib
 import json
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache, reduce
-from operator import getitem
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -21,8 +20,6 @@ from bathysphere.runs.config import RunConfig
 # What may change between the parts of one run; all else decides what happens in it.
 # A checkpoint holds its towers, so that nobody looks again for the runs they came from.
 FREE = ("preset", "steps", "log_every", "towers", "stop", "checkpoint")
-# Fields that came later, and the values at which a run is what it was without them: checkpoints of then still fit.
-_LATER = {"model": None, "values.num_towers": 0, "values.aggregator": "linear"}
 
 Kind = TypeVar("Kind")
 
@@ -56,14 +53,11 @@ def override(config: RunConfig, changes: dict[str, Any]) -> RunConfig:
 
 
 def config_hash(config: RunConfig) -> str:
-    """Returns a fingerprint of everything that decides a run, hexadecimal."""
-    deciding = {name: value for name, value in to_dict(config).items() if name not in FREE}
-    for name, usual in _LATER.items():
-        *parts, last = name.split(".")
-        place = reduce(getitem, parts, deciding)
-        if place[last] == usual:
-            del place[last]
-    return plain_hash(deciding)
+    """Returns a fingerprint of everything that decides a run, hexadecimal.
+
+    Fields at their defaults do not count, so that a field that is added later leaves the checkpoints of now valid.
+    """
+    return plain_hash(_chosen(config))
 
 
 def plain_hash(plain: dict[str, Any]) -> str:
@@ -87,6 +81,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def _chosen(value: Any) -> dict[str, Any]:
+    """Returns the fields of a dataclass that are not at their defaults, and so on inside."""
+    chosen: dict[str, Any] = {"name": _NAMES.get(type(value))}
+    for field in fields(value):
+        content = getattr(value, field.name)
+        if is_dataclass(content):
+            chosen[field.name] = _chosen(content)
+        elif content != field.default:
+            chosen[field.name] = _plain(content)
+    return chosen
 
 
 def _merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

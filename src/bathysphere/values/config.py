@@ -26,6 +26,8 @@ class ValuesConfig:
     """cnn: side of the square filter; odd."""
     residual: bool = False
     """cnn: after the first convolution, every two add to what went into them (an odd last one stands alone)."""
+    global_pooling: bool = False
+    """cnn, residual: the first convolution of every two also sees each channel's mean and maximum over the board."""
     dense: int = 128
     """cnn: units of the hidden layer after the convolutions, per member."""
     bias: bool = True
@@ -58,6 +60,11 @@ class ValuesConfig:
                 "values.shared_trunk needs layers to share: a cnn, or an mlp with two or more hidden layers "
                 f"(the last belongs to the heads); got network {self.network} with hidden {self.hidden}."
             )
+        if self.global_pooling and not (self.network == "cnn" and self.residual):
+            raise BathysphereError(
+                "values.global_pooling is part of residual convolutions; set values.network cnn and values.residual "
+                f"too (got {self.network} and {self.residual})."
+            )
         if self.num_towers < 0:
             raise BathysphereError(f"values.num_towers must not be negative, got {self.num_towers}; 0 is off.")
         if self.num_towers and (self.network, self.num_members, self.prior_scale) != ("cnn", 1, 0.0):
@@ -89,6 +96,8 @@ class OptimiserConfig:
     """Keeps the denominator from zero: inside the square root in tf_rmsprop, outside in adam and rmsprop."""
     l2: float = 0.0
     """Weight of the mean, over parameter tensors, of half the squared norm (biases included)."""
+    weight_decay: float = 0.0
+    """adam: every update also takes this times the learning rate off each weight (biases included), as in AdamW."""
     normalise: Literal["all", "active", "member"] = "all"
     """The squared errors that the mask keeps are summed and divided by, all: batch size times members (the
     authors' code with masks); active: the number of entries kept (the authors' code when a batch is split
@@ -107,13 +116,18 @@ class OptimiserConfig:
             raise BathysphereError(f"optimiser.averaging must be in [0, 1), got {self.averaging}; 0 is off.")
         if self.half_life is not None and self.half_life < 1:
             raise BathysphereError(f"optimiser.half_life must be at least 1 update (or none), got {self.half_life}.")
+        if self.weight_decay < 0 or (self.weight_decay and self.name != "adam"):
+            raise BathysphereError(
+                f"optimiser.weight_decay is {self.weight_decay} with {self.name}; it must not be negative, and needs "
+                "optimiser.name adam (l2 is there for the others)."
+            )
         if self.l2 < 0:
             raise BathysphereError(f"optimiser.l2 must not be negative, got {self.l2}; 0 is off.")
 
     @property
     def is_extended(self) -> bool:
         """Whether it does more than the compiled learners do."""
-        return self.half_life is not None or self.averaging > 0
+        return self.half_life is not None or self.averaging > 0 or self.weight_decay > 0
 
 
 def _positive(config: ValuesConfig | OptimiserConfig, *names: str) -> None:

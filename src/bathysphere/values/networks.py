@@ -108,6 +108,7 @@ class ConvolutionStack(nn.Module):
         channels: int,
         kernel: int,
         residual: bool,
+        global_pooling: bool,
         members: int,
         bias: bool,
         rng: np.random.Generator,
@@ -124,6 +125,10 @@ class ConvolutionStack(nn.Module):
             if bias:
                 self.biases.append(nn.Parameter(torch.zeros(members * channels)))
             inputs = channels
+        self.pooled_weights = nn.ParameterList()
+        for _ in range((layers - 1) // 2 if global_pooling else 0):
+            shape = (members * channels, 2 * channels, 1, 1)
+            self.pooled_weights.append(_parameter(shape, 2 * channels, channels, rng))
 
     def forward(self, codes: Tensor) -> Tensor:
         """Convolves; the ReLU after the last convolution is the caller's, as for every layer."""
@@ -136,13 +141,23 @@ class ConvolutionStack(nn.Module):
         num_convolutions = len(self.weights)
         if self.residual:
             for i in range(1, num_convolutions - 1, 2):
-                h = h + self._convolve(i + 1, self._convolve(i, h.relu()).relu_())
+                active = h.relu()
+                inner = self._convolve(i, active)
+                if len(self.pooled_weights):
+                    inner = inner + self._pool(i // 2, active)
+                h = h + self._convolve(i + 1, inner.relu_())
             if num_convolutions % 2 == 0:
                 h = self._convolve(num_convolutions - 1, h.relu_())
         else:
             for i in range(1, num_convolutions):
                 h = self._convolve(i, h.relu_())
         return h.reshape(len(h), self.members, -1).permute(1, 2, 0)
+
+    def _pool(self, block: int, h: Tensor) -> Tensor:
+        """Returns what every cell is told of the whole board, [n, E * channels, 1, 1]."""
+        pooled = torch.stack([h.mean((2, 3)), h.amax((2, 3))], dim=1).reshape(len(h), 2, self.members, -1)
+        pooled = pooled.transpose(1, 2).flatten(1)[:, :, None, None]  # a member's means, then its maxima
+        return functional.conv2d(pooled, self.pooled_weights[block], groups=self.members)
 
     def _convolve(self, i: int, h: Tensor, groups: int | None = None) -> Tensor:
         bias = self.biases[i] if len(self.biases) else None
@@ -208,6 +223,7 @@ def build_network(
                 config.conv_channels,
                 config.conv_kernel,
                 config.residual,
+                config.global_pooling,
                 trunk_members,
                 bias,
                 rng,

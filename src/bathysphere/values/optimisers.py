@@ -51,7 +51,7 @@ def build_optimiser(config: OptimiserConfig, parameters: Iterable[torch.nn.Param
     if config.name == "sgd":
         return torch.optim.SGD(parameters, rate)
     if config.name == "adam":
-        return torch.optim.Adam(parameters, rate, eps=eps)
+        return torch.optim.AdamW(parameters, rate, eps=eps, weight_decay=config.weight_decay)
     if config.name == "rmsprop":
         return torch.optim.RMSprop(parameters, rate, alpha=decay, eps=eps)
     raise BathysphereError(
