@@ -39,3 +39,12 @@ def test_relabelled_games_stay_with_the_unsolved_unless_told():
     trainer, games = play(LearningConfig(hindsight=1.0, min_games=10**6), 20)
     assert trainer.replay.num_solved_games == sum(game.solved for game in games)
     assert (trainer.replay.state_dict()["unsolved.targets"] == 10).any()
+
+
+def test_games_of_training_can_be_shorter_than_those_of_the_agent():
+    trainer, games = play(LearningConfig(max_steps=7, min_games=10**6), 20)
+    lost = [game for game in games if not game.solved]
+    assert lost
+    assert {(len(game), game.truncated) for game in lost} == {(7, True)}
+    assert trainer.search.max_steps is None
+    assert (trainer.max_steps, trainer.domain.max_steps) == (7, 30)

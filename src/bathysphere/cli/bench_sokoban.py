@@ -79,7 +79,7 @@ def _measure(config: RunConfig, values: Ensemble | None, cores: int, lanes: int)
         trainer.advance()  # compiles
         before, began = _spent(trainer, lanes), time.perf_counter()
         calls, batches = trainer.crew.network_calls, trainer.crew.network_batches
-        num_moves = config.search.max_steps or trainer.domain.max_steps
+        num_moves = trainer.max_steps
         for _ in range(num_moves):
             trainer.advance()
         wall = time.perf_counter() - began

@@ -15,6 +15,9 @@ from bathysphere.learning.targets import TargetKind
 class LearningConfig:
     """The learner: what it learns from, and how often."""
 
+    max_steps: int | None = None
+    """Games of training are cut off after this many moves; None: where those of the trained agent are. A game that is
+    lost early teaches no more by being played on, and its moves are better spent on the next one."""
     target: TargetKind = "bootstrap"
     """Value a state should have had: the planner's at the end of the game, one for all members (bootstrap,
     the paper's), at least the return of a solved game (bootstrap_best), half of either (mixed), each member's own
@@ -37,6 +40,8 @@ class LearningConfig:
     """What is kept and how it is drawn."""
 
     def __post_init__(self) -> None:
+        if self.max_steps is not None and self.max_steps < 1:
+            raise BathysphereError(f"learning.max_steps is {self.max_steps}; expected at least 1 (or none).")
         if self.batch_size < 1:
             raise BathysphereError(f"learning.batch_size is {self.batch_size}; expected at least 1.")
         if self.steps_per_update <= 0:

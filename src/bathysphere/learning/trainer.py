@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,13 @@ class Trainer:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         play_seed, learn_seed = sequence.spawn(2)
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
+        training = search if learning.max_steps is None else replace(search, max_steps=learning.max_steps)
         self.crew = Crew(
-            domain, values, search, batch=batch, seed=play_seed, lanes=lanes, processes=processes, model=model
+            domain, values, training, batch=batch, seed=play_seed, lanes=lanes, processes=processes, model=model
         )
-        max_length = search.max_steps or domain.max_steps
+        self.max_steps = training.max_steps or domain.max_steps  # of one game
         width = num_targets(learning.target, values.num_members)
-        self.replay = Replay(learning.replay, domain.state_size, values.num_members, max_length, width)
+        self.replay = Replay(learning.replay, domain.state_size, values.num_members, self.max_steps, width)
         self.progress = Progress()
         self.last_update: UpdateStats | None = None
         self.learning_seconds = 0.0  # in all that is not playing

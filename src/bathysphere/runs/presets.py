@@ -136,12 +136,25 @@ def _sokoban() -> RunConfig:
         domain=SokobanConfig(show_border=False),
         search=SearchConfig(passes=40, risk="vote", final_ties="random", episode_penalty=2.0, dead_end_value=-2.0),
         values=ValuesConfig(
-            network="cnn", num_members=3, conv_layers=7, conv_channels=32, residual=True, shared_trunk=True
+            network="cnn",
+            num_members=3,
+            conv_layers=7,
+            conv_channels=32,
+            residual=True,
+            global_pooling=True,
+            shared_trunk=True,
         ),
         optimiser=OptimiserConfig(
-            name="adam", learning_rate=2e-3, half_life=4000, eps=1e-8, averaging=0.999, normalise="member"
+            name="adam",
+            learning_rate=2e-3,
+            half_life=4000,
+            weight_decay=0.3,
+            eps=1e-8,
+            averaging=0.999,
+            normalise="member",
         ),
         learning=LearningConfig(
+            max_steps=100,
             target="mixed",
             hindsight=0.2,
             symmetries=True,
