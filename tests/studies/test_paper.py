@@ -114,7 +114,7 @@ def test_what_the_multi_board_studies_vary():
     assert varied("sokoban-ensemble-size", lambda c: c.learning.batch_size) == [32, 96, 160, 224]
     assert varied("sokoban-targets", lambda c: c.learning.target) == ["factual_rewards", "bootstrap", "mixed"]
     assert varied("sokoban-passes", lambda c: c.search.passes) == [5, 10, 20, 40]
-    assert varied("sokoban-step-limit", lambda c: c.search.max_steps or c.domain.max_steps) == [100, 200, 400]
+    assert varied("sokoban-step-limit", lambda c: c.learning.max_steps) == [100, 200, 400]
     for name in ("ensemble-size", "targets", "passes", "step-limit"):
         study = STUDIES[f"sokoban-{name}"]
         assert {t.config.preset for t in study.trials("paper", 1)} == {"paper/sokoban"}

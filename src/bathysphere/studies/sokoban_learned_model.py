@@ -51,9 +51,9 @@ SOKOBAN_LEARNED_MODEL = Study(
     ),
     budgets={
         "small": Budget(
-            "400,000 steps a run of this package's presets, then 500 boards.",
-            3,
-            {"steps": 400_000},
+            "100,000 steps a run of this package's presets, then 500 boards.",
+            2,
+            {"steps": 100_000},
             presets=_PRESETS,
             evaluation=500,
         ),
