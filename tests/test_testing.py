@@ -1,9 +1,12 @@
 """Each conformance check is shown a domain that breaks just that promise."""
 
+import dataclasses
+
+import numba
 import numpy as np
 import pytest
 
-from bathysphere.domains.base import Categories, Features, Successors
+from bathysphere.domains.base import Categories, CompiledRules, Features, Successors
 from bathysphere.testing import ConformanceError, check_domain
 
 
@@ -106,6 +109,44 @@ class Starts:
         return self._function(numbers)
 
 
+def step(numbers, cells, state, states, rewards, terminal, solved):
+    cell, last = np.int64(state[0]), np.int64(numbers[0])
+    for action in range(2):
+        moved = cell if cell in (0, last) else cell + 2 * action - 1
+        states[action, 0] = moved
+        rewards[action] = moved == last and cell != last
+        terminal[action] = moved in (0, last)
+        solved[action] = moved == last
+
+
+def negligent_step(numbers, cells, state, states, rewards, terminal, solved):
+    step_compiled(numbers, cells, state, states, rewards, terminal, solved.copy())
+
+
+def overwriting_step(numbers, cells, state, states, rewards, terminal, solved):
+    step_compiled(numbers, cells, state, states, rewards, terminal, solved)
+    state[0] = 4 - state[0]
+
+
+step_compiled = numba.njit(step)
+
+
+def cell_of(numbers, cells, state):
+    return np.int64(state[0])
+
+
+def next_cell_of(numbers, cells, state):
+    return np.int64(state[0]) + 1
+
+
+RULES = CompiledRules(step, cell_of, np.array([4.0]), np.zeros(0, np.uint8))
+
+
+def offering(**changes):
+    """Returns what a Corridor with compiled rules has besides."""
+    return {"compiled_rules": lambda self: dataclasses.replace(RULES, **changes)}
+
+
 BROKEN = {
     "name must be": {"name": ""},
     "state_size must be": {"state_size": 0},
@@ -156,6 +197,17 @@ BROKEN = {
         "observe": lambda self, states: np.full((len(states), 1), np.inf, np.float32),
     },
     r"observations must be in 0\.\.2": {"observation": Categories((1,), 3)},
+    "compiled rules are for observations of one category": {
+        **offering(),
+        "observation": Features(1),
+        "observe": lambda self, states: states.astype(np.float32),
+    },
+    "compiled_rules' numbers must be float64": offering(numbers=np.array([4])),
+    "compiled_rules' cells must be uint8": offering(cells=np.zeros(3)),
+    "compiled rules must say what successors says; rewards differ": offering(numbers=np.array([5.0])),
+    "compiled rules must say what successors says; solved differ": offering(successors=negligent_step),
+    "compiled rules must say what observe says": offering(category=next_cell_of),
+    "compiled rules must not change the state": offering(successors=overwriting_step),
     "render must return": {"render": lambda self, state: np.zeros((4, 4), np.uint8)},
     "text must return": {"text": lambda self, state: ""},
     "render must draw all states in one size": {"render": lambda self, state: np.zeros((1 + state[0], 5, 3), np.uint8)},
@@ -164,6 +216,8 @@ BROKEN = {
 
 def test_an_honest_domain_passes():
     check_domain(Corridor(), np.random.default_rng(0))
+    check_domain(broken(**offering()), np.random.default_rng(0))
+    check_domain(broken(**offering(successors=step_compiled)), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("sentence", BROKEN)

@@ -8,12 +8,14 @@ raises `ConformanceError` with a sentence at the first promise that is broken.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Categories, Domain, Features, NumberedStarts, States, Successors
+from bathysphere.domains.base import Categories, Compilable, Domain, Features, NumberedStarts, States, Successors
 
 
 class ConformanceError(AssertionError):
@@ -41,6 +43,7 @@ def check_domain(domain: Domain, rng: np.random.Generator, num_states: int = 200
         check_batching,
         check_terminal_states,
         check_observations,
+        check_compiled_rules,
         check_pictures,
     ):
         check(domain, states.copy())
@@ -171,6 +174,32 @@ def check_observations(domain: Domain, states: States) -> None:
     low, high = int(seen.min()), int(seen.max())
     inside = low >= 0 and high < spec.num_categories
     _require(inside, f"observations must be in 0..{spec.num_categories - 1}; they span {low}..{high}.")
+
+
+def check_compiled_rules(domain: Domain, states: States) -> None:
+    """Compiled rules, if there are any, say what `successors` and `observe` say, and write all of it."""
+    if not isinstance(domain, Compilable):
+        return
+    rules = domain.compiled_rules()
+    num_cells = math.prod(domain.observation.shape) if isinstance(domain.observation, Categories) else 0
+    _require(num_cells == 1, f"compiled rules are for observations of one category; they are {domain.observation}.")
+    _require_array("compiled_rules' numbers", rules.numbers, np.float64, (rules.numbers.size,))
+    _require_array("compiled_rules' cells", rules.cells, np.uint8, (rules.cells.size,))
+    # As the planner compiles them, whatever the domain itself has made of them.
+    plain = (getattr(function, "py_func", function) for function in (rules.successors, rules.category))
+    successors, category = (numba.njit(function) for function in plain)
+    answer, seen = domain.successors(states), domain.observe(states)
+    for i in range(len(states)):
+        expected = [part[i] for part in answer]
+        written = [~expected[0], expected[1] - 1.0, ~expected[2], ~expected[3]]  # all of it wrong
+        state = states[i].copy()
+        successors(rules.numbers, rules.cells, state, *written)
+        for name, one, other in zip(Successors._fields, expected, written, strict=True):
+            equal = np.array_equal(one, other)
+            _require(equal, f"compiled rules must say what successors says; {name} differ (row {i}).")
+        _require(np.array_equal(state, states[i]), "compiled rules must not change the state; they did.")
+        equal = category(rules.numbers, rules.cells, state) == seen[i].item()
+        _require(equal, f"compiled rules must say what observe says; the category differs (row {i}).")
 
 
 def check_pictures(domain: Domain, states: States) -> None:

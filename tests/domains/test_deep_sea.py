@@ -4,7 +4,7 @@ import pytest
 
 from bathysphere.domains.deep_sea import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.testing import check_domain
+from bathysphere.testing import check_compiled_rules, check_domain
 from tests.domains.walks import compare_walks
 from tests.oracles.deep_sea import DeepSeaOracle
 
@@ -31,6 +31,18 @@ def test_walks_equal_the_oracle(size, mask_seed, horizon):
     oracle = DeepSeaOracle(size, mask_seed, horizon)
     ended, _ = compare_walks(domain, oracle, WALKS, domain.max_steps + 2, np.random.default_rng(size))
     assert ended == WALKS
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("horizon", ["code", "paper"])
+@pytest.mark.parametrize("size", [2, 9, 300])
+def test_compiled_rules_equal_the_others_in_every_cell(size, horizon):
+    domain = DeepSea(DeepSeaConfig(size, horizon=horizon))
+    cells = np.array([(y, x) for y in range(domain.max_steps + 1) for x in range(y + 1)], "<u2")
+    if size > 20:  # where a coordinate needs its second byte
+        cells = cells[-200:]
+    beside = np.array([[1, 900], [size + 5, 0]], "<u2")
+    check_compiled_rules(domain, np.concatenate([cells, beside]).view(np.uint8))
 
 
 @pytest.mark.parametrize("actions", ["000", "001001010", "0001001001010001111"])

@@ -384,3 +384,16 @@ def test_compiled_learners_leave_averaging_to_the_network():
     for config, spec in ((TABLE, CELL), (MLP, Features(6))):
         ensemble = Ensemble(config, OptimiserConfig(name="sgd", learning_rate=0.5, averaging=0.9), spec, 0)
         assert any(name.startswith("trained.") for name in ensemble.state_dict())
+
+
+def test_a_table_is_a_read_only_window_on_what_evaluate_looks_up():
+    rng = np.random.default_rng(2)
+    ensemble = Ensemble(TABLE, OptimiserConfig(learning_rate=0.1), CELL, seed=0)
+    table, cells = ensemble.table, np.arange(CELL.num_categories, dtype=np.int32)[:, None]
+    before = table.copy()
+    ensemble.update_many(batches(CELL, TABLE.num_members, 3, 8, rng))
+    assert (table != before).any()
+    np.testing.assert_array_equal(table, ensemble.evaluate(cells))
+    with pytest.raises(ValueError, match="read-only"):
+        table[0] = 0.0
+    assert Ensemble(MLP, OptimiserConfig(), Features(6), seed=0).table is None

@@ -6,6 +6,7 @@ Shape letters used throughout the package: `B` batch of episodes, `n` any number
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -108,4 +109,34 @@ class NumberedStarts(Protocol):
 
     def numbered_starts(self, stream: int) -> Starts | None:
         """Opens stream `stream`, from 0; None if episodes begin with states that `initial` draws all the same."""
+        ...
+
+
+@dataclass(frozen=True)
+class CompiledRules:
+    """A domain's rules for one state at a time, as functions that Numba compiles.
+
+    Kernels call them through a pointer, so they see their arguments and nothing else: whatever depends on the domain's
+    settings is in `numbers` and `cells`, which are handed to both. They must agree with the domain's `successors` and
+    `observe` bit for bit, and write every entry of what they write.
+    """
+
+    successors: Callable[..., None]
+    """successors(numbers, cells, state, states, rewards, terminal, solved): from `state`, uint8 [S], writes `states`,
+    uint8 [A, S], and `rewards`, `terminal` and `solved`, [A] each."""
+    category: Callable[..., int]
+    """category(numbers, cells, state): returns the one category that `observe` returns for `state`."""
+    numbers: NDArray[np.float64]  # [any]
+    cells: NDArray[np.uint8]  # [any]
+
+
+@runtime_checkable
+class Compilable(Protocol):
+    """What a domain observed as one category may offer besides: rules by which to plan without leaving compiled code.
+
+    They serve when the values are a table, and change no number.
+    """
+
+    def compiled_rules(self) -> CompiledRules:
+        """Returns the rules."""
         ...

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Categories, ObservationSpec, States, Successors
+from bathysphere.domains.base import Categories, CompiledRules, ObservationSpec, States, Successors
 from bathysphere.domains.deep_sea_picture import draw_dive
 from bathysphere.domains.rows import as_rows
 from bathysphere.errors import BathysphereError
@@ -68,6 +68,7 @@ class DeepSea:
         self.max_steps = size - 1 if self.config.horizon == "code" else size
         self.step_cost = 0.01 / self.max_steps
         self.solving_reward = 1.0 if self.config.horizon == "code" else 1.0 - self.step_cost
+        self._numbers = np.array([self.max_steps, size, self.step_cost, self.solving_reward])
         self.observation: ObservationSpec = Categories((1,), (self.max_steps + 1) ** 2)
 
     def initial(self, n: int, rng: np.random.Generator) -> States:
@@ -84,8 +85,16 @@ class DeepSea:
             np.empty(shape, np.bool_),
             np.empty(shape, np.bool_),
         )
-        _sink(rows, self.mask, self.max_steps, self.step_cost, self.solving_reward, *out)
+        _sink(self._numbers, self._mask_cells, rows, *out)
         return out
+
+    @property
+    def _mask_cells(self) -> NDArray[np.uint8]:
+        return self.mask.view(np.uint8).ravel()
+
+    def compiled_rules(self) -> CompiledRules:
+        """Returns the rules for one diver, as the planner's kernels call them."""
+        return CompiledRules(_sink_one, _cell, self._numbers, self._mask_cells)
 
     def observe(self, states: States) -> NDArray[np.int32]:
         """Returns the number of each diver's cell, int32 [n, 1]."""
@@ -116,36 +125,50 @@ class DeepSea:
         return "\n".join(" ".join(line) for line in lines) + f"\nrow {y} of {side - 1}, column {x}"
 
 
-@njit(cache=True, nogil=True)
-def _sink(  # type: ignore[no-untyped-def]
-    rows, mask, horizon, step_cost, solving_reward, out_states, rewards, terminal, solved
-) -> None:
-    """Moves every diver under both actions.
+def _sink_one(numbers, mask, state, states, rewards, terminal, solved):  # type: ignore[no-untyped-def]
+    """Moves one diver under both actions.
 
-    Invariant: x <= y <= horizon, so `mask[y, x]` exists whenever the diver still moves; a row that breaks it
-    does not move.
+    Invariant: x <= y <= horizon, so the mask has a cell for (y, x) whenever the diver still moves; a state that breaks
+    it does not move.
 
-    Mutates: out_states [n, 2, 4], rewards, terminal and solved [n, 2], every entry.
+    Mutates: states [2, 4], rewards, terminal and solved [2], every entry.
     """
+    horizon, size, step_cost, solving_reward = np.int64(numbers[0]), np.int64(numbers[1]), numbers[2], numbers[3]
+    y = state[0] + 256 * np.int64(state[1])
+    x = state[2] + 256 * np.int64(state[3])
+    moving = x <= y < horizon
+    for action in range(2):
+        next_y, next_x, reward = y, x, 0.0
+        if moving:
+            next_y = y + 1
+            if action + mask[y * size + x] == 1:
+                next_x = x + 1
+                reward = -step_cost
+            else:
+                next_x = max(0, x - 1)
+        terminal[action] = next_y >= horizon
+        solved[action] = next_y == horizon and next_x == horizon
+        if moving and solved[action]:
+            reward = solving_reward
+        rewards[action] = reward
+        states[action, 0] = next_y & 255
+        states[action, 1] = next_y >> 8
+        states[action, 2] = next_x & 255
+        states[action, 3] = next_x >> 8
+
+
+def _cell(numbers, mask, state):  # type: ignore[no-untyped-def]
+    """Returns the number of one diver's cell."""
+    y = state[0] + 256 * np.int64(state[1])
+    x = state[2] + 256 * np.int64(state[3])
+    return y * (np.int64(numbers[0]) + 1) + x
+
+
+_sink_one_of_many = njit(cache=True, nogil=True)(_sink_one)
+
+
+@njit(cache=True, nogil=True)
+def _sink(numbers, mask, rows, states, rewards, terminal, solved) -> None:  # type: ignore[no-untyped-def]
+    """Moves every diver under both actions. Mutates: states [n, 2, 4], rewards, terminal and solved [n, 2]."""
     for i in range(rows.shape[0]):
-        y = rows[i, 0] + 256 * np.int64(rows[i, 1])
-        x = rows[i, 2] + 256 * np.int64(rows[i, 3])
-        moving = x <= y < horizon
-        for action in range(2):
-            next_y, next_x, reward = y, x, 0.0
-            if moving:
-                next_y = y + 1
-                if action + mask[y, x] == 1:
-                    next_x = x + 1
-                    reward = -step_cost
-                else:
-                    next_x = max(0, x - 1)
-            terminal[i, action] = next_y >= horizon
-            solved[i, action] = next_y == horizon and next_x == horizon
-            if moving and solved[i, action]:
-                reward = solving_reward
-            rewards[i, action] = reward
-            out_states[i, action, 0] = next_y & 255
-            out_states[i, action, 1] = next_y >> 8
-            out_states[i, action, 2] = next_x & 255
-            out_states[i, action, 3] = next_x >> 8
+        _sink_one_of_many(numbers, mask, rows[i], states[i], rewards[i], terminal[i], solved[i])

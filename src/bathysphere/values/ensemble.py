@@ -67,6 +67,11 @@ class Ensemble:
             return np.empty((0, self.num_members), np.float32)
         return self._learner.evaluate(checked)
 
+    @property
+    def table(self) -> NDArray[np.float32] | None:
+        """What `evaluate` looks one category up in, [R, E], read-only; None if this ensemble is no table."""
+        return self._learner.table if isinstance(self._learner, TableLearner) else None
+
     def update(self, batch: Batch) -> UpdateStats:
         """Makes one update.
 

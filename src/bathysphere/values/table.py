@@ -56,6 +56,13 @@ class TableLearner:
         """Gathers the rows of `observations`, integers [n] or [n, 1], into float32 [n, E]."""
         return self._table.take(observations.ravel().astype(np.intp, copy=False), axis=0)
 
+    @property
+    def table(self) -> NDArray[np.float32]:
+        """The values themselves, [R, E]: a window that shows later updates too, not to be written through."""
+        window = self._table.view()
+        window.flags.writeable = False
+        return window
+
     def update(self, batch: Batch) -> UpdateStats:
         """Learns from the batches in order, in one kernel call."""
         settings = self._optimiser
