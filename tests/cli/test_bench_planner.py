@@ -3,7 +3,7 @@ import json
 import pytest
 
 from bathysphere import cli
-from bathysphere.cli import bench_planner
+from bathysphere.cli import bench_planner, planner_shares
 
 
 @pytest.fixture(autouse=True)
@@ -11,7 +11,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(bench_planner, "REPEATS", 1)
     monkeypatch.setattr(bench_planner, "WINDOW", 0.05)
     monkeypatch.setattr(bench_planner, "ORACLE_SECONDS", 0.05)
-    monkeypatch.setattr(bench_planner, "_SPLIT_STEPS", 2)
+    monkeypatch.setattr(planner_shares, "_STEPS", 2)
     small = tuple(lambda make=make: make(batch=8) for make in bench_planner.WORKS)
     monkeypatch.setattr(bench_planner, "WORKS", small)
 
@@ -27,6 +27,9 @@ def test_the_benchmark_prints_its_rows(monkeypatch, capsys):
         assert row["ratio"] == row["env_steps_per_second"] / row["oracle_env_steps_per_second"] > 0
         assert set(row["share"]) == {"select", "model", "network", "backup", "other"}
         assert sum(row["share"].values()) == pytest.approx(1.0)
+        assert min(row["share"].values()) >= 0.0
+        assert row["share"]["model"] > 0.0
+        assert row["share"]["network"] > 0.0
         assert row["bytes_per_episode"] > 10_000
 
 

@@ -15,17 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bathysphere
+from bathysphere.cli.planner_shares import shares
 from bathysphere.domains import DeepSea, DeepSeaConfig, Domain, SokobanConfig, ToyMontezuma, make_domain
-from bathysphere.planning import Search, SearchConfig, Values, kernels
-from bathysphere.planning.compiled import kernel
+from bathysphere.planning import Search, SearchConfig, Values
 from bathysphere.planning.crew import Crew
-from bathysphere.planning.graph import Arena
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 
 REPEATS = 5
 WINDOW = 0.5  # seconds per repeat
 ORACLE_SECONDS = 1.0
-_SPLIT_STEPS = 20  # real steps in which selection and backup are timed apart
 
 
 class StubValues:
@@ -170,7 +168,7 @@ def _row(work: Work, cores: int, slow: float | None) -> dict[str, Any]:
         "env_steps_per_second": fast,
         "oracle_env_steps_per_second": slow,
         "ratio": None if slow is None else fast / slow,
-        "share": _shares(work, crew.seconds),
+        "share": shares(Search(work.domain, work.values, work.config, batch=work.batch), crew.seconds),
         "bytes_per_episode": crew.arena_bytes // work.batch,
     }
 
@@ -182,46 +180,3 @@ def _window(crew: Crew) -> float:
         steps += crew.num_active
         crew.step()
     return steps / elapsed
-
-
-def _shares(work: Work, seconds: dict[str, float]) -> dict[str, float]:
-    """Returns which part of the time each phase takes; "other" holds inserting states and making moves.
-
-    The search backs one pass up and selects the next in one sweep. A few steps of another search with the halves apart
-    tell how to split the time of that sweep.
-    """
-    select, backup = _split(Search(work.domain, work.values, work.config, batch=work.batch))
-    share = {
-        "select": seconds["sweep"] * select / (select + backup),
-        "model": seconds["model"],
-        "network": seconds["network"],
-        "backup": seconds["sweep"] * backup / (select + backup),
-        "other": seconds["insert"] + seconds["starts"] + seconds["other"],
-    }
-    total = sum(share.values())
-    return {name: part / total for name, part in share.items()}
-
-
-def _split(search: Search) -> tuple[float, float]:
-    """Plays a few steps; returns the seconds spent in sweeps without their backups, and in backups.
-
-    Sweeps select and back up in one go, so the last pass's backup is done once more, on a copy, and timed there.
-    """
-    search.seconds["sweep"] = backups = 0.0
-    for _ in range(_SPLIT_STEPS):
-        search.plan()
-        copy = Arena(*(array.copy() for array in search.arena))
-        _back_up_all(copy, search._scratch, search._rules, search.active)  # compiles, and warms the caches
-        before = time.perf_counter()
-        _back_up_all(copy, search._scratch, search._rules, search.active)
-        backups += search.config.passes * (time.perf_counter() - before)
-        search.move()
-    return search.seconds["sweep"] - backups, backups
-
-
-@kernel
-def _back_up_all(arena, scratch, rules, active):
-    """Backs up every active episode's last pass. Mutates: arena."""
-    for b in range(active.shape[0]):
-        if active[b]:
-            kernels._back_up(arena, scratch, rules, b)

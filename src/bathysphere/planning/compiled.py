@@ -9,6 +9,9 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
+from bathysphere.planning.config import SearchConfig
+from bathysphere.planning.risk import find_bonus, find_risk_measure
+
 # No reference counting: it costs more than the arithmetic, and kernels neither allocate nor keep anything.
 _OPTIONS: Any = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
 kernel: Any = numba.njit(**_OPTIONS)
@@ -67,6 +70,40 @@ class Addresses(NamedTuple):
     final_separable: int
     final_joint: int
     bonus: int
+
+
+def translate(config: SearchConfig) -> tuple[Rules, Addresses]:
+    """Translates a config into what kernels take."""
+    risk = find_risk_measure(config.risk)
+    final = find_risk_measure(config.final_risk or config.risk)
+    # Kernels take one address of each kind; the kind not in use is never called.
+    any_separable, any_joint = find_risk_measure("mean_std"), find_risk_measure("vote")
+    rules = Rules(
+        discount=float(config.discount),
+        risk_coef=float(config.risk_coef),
+        final_risk_coef=float(config.risk_coef if config.final_risk_coef is None else config.final_risk_coef),
+        bonus_coef=0.0 if config.bonus == "none" else float(config.bonus_coef),
+        final_bonus_coef=0.0 if config.bonus == "none" or not config.final_bonus else float(config.bonus_coef),
+        dead_end_value=float(config.dead_end_value or 0.0),
+        episode_penalty=float(config.episode_penalty),
+        path_penalty=float(config.path_penalty),
+        avoid_loops=config.avoid_loops,
+        tracks_path=config.avoid_loops or config.path_penalty != 0.0,
+        has_penalties=config.episode_penalty != 0.0 or config.path_penalty != 0.0,
+        dead_ends=config.dead_end_value is not None,
+        transpositions=config.transpositions,
+        is_joint=risk.kind == "joint",
+        final_is_joint=final.kind == "joint",
+        final_highest=config.final_ties == "highest",
+    )
+    addresses = Addresses(
+        separable=(risk if risk.kind == "separable" else any_separable).address,
+        joint=(risk if risk.kind == "joint" else any_joint).address,
+        final_separable=(final if final.kind == "separable" else any_separable).address,
+        final_joint=(final if final.kind == "joint" else any_joint).address,
+        bonus=find_bonus(config.bonus).address,
+    )
+    return rules, addresses
 
 
 # Constants of splitmix64, and shifts in the type it needs them in.

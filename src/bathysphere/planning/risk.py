@@ -19,17 +19,13 @@ import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, TypeVar
 
-import numba
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from bathysphere.errors import BathysphereError
+from bathysphere.planning.pointers import address_of, caller
 
 _VECTOR = types.Array(types.float64, 1, "C")
 _MATRIX = types.Array(types.float64, 2, "C")
@@ -52,45 +48,13 @@ class Compiled:
     kind: Kind
     function: Callable[..., Any]
 
-    @cached_property
+    @property
     def address(self) -> int:
-        """Where the machine code lies: a plain number is by far the cheapest thing to hand to a kernel."""
-        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-            _UNCOMPILED[id(self.function)] = self.function
-            return id(self.function)
-        return int(self._code.address)
-
-    @cached_property
-    def _code(self) -> Any:
-        signature = _SIGNATURES[self.kind]
-        try:
-            return numba.cfunc(signature, cache=True)(self.function)
-        except RuntimeError:  # Numba cannot cache functions typed into a prompt
-            return numba.cfunc(signature)(self.function)
+        """Where the machine code lies, as kernels take it."""
+        return address_of(self.function, _SIGNATURES[self.kind])
 
 
-_UNCOMPILED: dict[int, Callable[..., Any]] = {}  # by address, when Numba is switched off
-
-
-def _caller(kind: Kind) -> Any:
-    """Returns a function that kernels use to turn an address back into something they can call."""
-    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return _UNCOMPILED.__getitem__
-    function_type = types.FunctionType(_SIGNATURES[kind])
-
-    @intrinsic
-    def from_address(typing_context: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            function = cgutils.create_struct_proxy(function_type)(context, builder)  # type: ignore[no-untyped-call]
-            function.c_addr = builder.inttoptr(args[0], ir.PointerType(ir.IntType(8)))
-            return function._getvalue()
-
-        return function_type(types.int64), generate
-
-    return from_address
-
-
-separable_at, joint_at, bonus_at = _caller("separable"), _caller("joint"), _caller("bonus")
+separable_at, joint_at, bonus_at = (caller(_SIGNATURES[kind]) for kind in ("separable", "joint", "bonus"))
 
 
 _MEASURES: dict[str, Compiled] = {}

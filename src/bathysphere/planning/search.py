@@ -1,10 +1,11 @@
-"""The search: B episodes played in lock step, one network call per pass for all of them."""
+"""The search: B episodes played in lock step with one network call per pass for all of them, or each in place."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,18 +13,19 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model, Starts, States, Successors
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import kernels
+from bathysphere.planning import in_place, kernels
 from bathysphere.planning.checks import checked_answer, checked_starts, checked_values
-from bathysphere.planning.compiled import Addresses, Rules, Scratch, direct
+from bathysphere.planning.compiled import Scratch, direct, translate
 from bathysphere.planning.config import SearchConfig
-from bathysphere.planning.episode import Episode
+from bathysphere.planning.episode import Episode, read_episodes
 from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack, unpack
-from bathysphere.planning.risk import find_bonus, find_risk_measure
+from bathysphere.planning.one_episode import CUT_OFF, RUNNING
 from bathysphere.planning.scoring import choose
 from bathysphere.planning.starts import find_starts
 from bathysphere.random_state import generator_state, restore_generator
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
+_MOVES_AT_ONCE = 50  # when nobody looks on: enough to save time, few enough to answer Ctrl-C soon
 PHASES = ("starts", "sweep", "model", "insert", "network", "other")
 
 
@@ -31,7 +33,8 @@ class Values(Protocol):
     """What the search asks of a value function.
 
     It may also have a `version`, a number that changes whenever its answers may. Lanes in other processes are then told
-    of new values without a look at all of them before every move.
+    of new values without a look at all of them before every move. If it looks one category up, it may have a `table`,
+    float32 [R, E], in which it does so: see in_place.py.
     """
 
     num_members: int
@@ -101,24 +104,31 @@ class Search:
         self.model_errors: Counter[str] = Counter(dict.fromkeys(MODEL_ERRORS, 0))
         self.model_calls = 0  # states expanded by the model
         self.network_calls = 0  # states evaluated by the network
-        self.network_batches = 0  # calls in which that was done
+        self.network_batches = 0  # calls in which that was done; in place, expansions
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self._lane, self._lanes = lane, lanes
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         self._starts = find_starts(starts, domain, sequence)
         self._rng = np.random.default_rng(sequence)
-        self._rules, self._addresses = _compile(config)
+        self._rules, self._addresses = translate(config)
         self._active = np.zeros(batch, np.bool_)
         self._episode = np.zeros(batch, np.int64)
         self._allocate_scratch()
-        self._compile_kernels()
+        self._world = in_place.find_world(domain, self.sizes)
         self._start(np.arange(batch))
 
-    def step(self) -> list[Episode]:
-        """Plans and makes one move in every running episode; returns the episodes that finished, in slot order."""
+    def step(self, moves: int = 1) -> list[Episode]:
+        """Plans and makes `moves` moves in every running episode.
+
+        Returns:
+          The episodes that finished: those of the first move first, and of each move in slot order.
+        """
         began, phased = time.perf_counter(), self._phased()
-        self.plan()
-        episodes = self.move()
+        table = self._table()
+        if table is not None:
+            episodes = self._play_in_place(table, moves)
+        else:
+            episodes = self._play_in_lock_step(moves)
         self.seconds["other"] += time.perf_counter() - began - (self._phased() - phased)
         return episodes
 
@@ -127,9 +137,12 @@ class Search:
 
     def plan(self) -> None:
         """Runs all passes of one move, without making it: between `plan` and `move` the decision can be looked at."""
-        self.arena = ensure_room(self.arena, self.sizes, self.config.passes, self.config.memory_limit_mb << 20)
+        self._make_room()
         kernels.begin_step(self.arena, self._active)
         self._run_passes(self.config.passes)
+
+    def _make_room(self) -> None:
+        self.arena = ensure_room(self.arena, self.sizes, self.config.passes, self.config.memory_limit_mb << 20)
 
     def move(self) -> list[Episode]:
         """Chooses and makes the planned moves; returns the episodes that finished, in slot order."""
@@ -138,7 +151,7 @@ class Search:
         if self.model is not self.domain:
             self._correct()
         kernels.advance(self.arena, self._active, self._actions, self._fresh_nodes, self._outcomes)
-        finished = np.flatnonzero(self._active & (self._outcomes != kernels.RUNNING))
+        finished = np.flatnonzero(self._active & (self._outcomes != RUNNING))
         return self._finish(finished) if len(finished) else []
 
     def play(self) -> list[Episode]:
@@ -147,7 +160,7 @@ class Search:
             raise BathysphereError("Search.play needs num_episodes; without it the search never ends.")
         episodes = []
         while self._active.any():
-            episodes += self.step()
+            episodes += self.step(_MOVES_AT_ONCE)
         return sorted(episodes, key=lambda episode: episode.index)
 
     @property
@@ -169,6 +182,11 @@ class Search:
 
     def _run_passes(self, num_passes: int) -> None:
         """Brings every running episode to `num_passes` passes of this move."""
+        table = self._table()
+        if table is not None:
+            self._moves_left[:] = -1
+            self._run_in_place(table, num_passes)
+            return
         while True:
             before = time.perf_counter()
             num_pending = self._sweep(
@@ -185,6 +203,66 @@ class Search:
             if num_pending == 0:
                 return
             self._expand(num_pending)
+
+    def _table(self) -> NDArray[np.float32] | None:
+        """Returns the table of values with which this search can play in place (see in_place.py); None if it cannot."""
+        if self._world is None or self.model is not self.domain:
+            return None
+        return in_place.find_table(self.values, self.domain, self.sizes.num_members)
+
+    def _play_in_lock_step(self, moves: int) -> list[Episode]:
+        """Makes `moves` moves in every running episode, one move in all of them at a time."""
+        episodes: list[Episode] = []
+        for _ in range(moves):
+            if not self._active.any():
+                break
+            self.plan()
+            episodes += self.move()
+        return episodes
+
+    def _play_in_place(self, table: NDArray[np.float32], moves: int) -> list[Episode]:
+        """Makes `moves` moves in every running episode, each by itself but with the same result as in lock step."""
+        episodes: list[Episode] = []
+        self._moves_left[:] = moves
+        while True:
+            self._run_in_place(table, self.config.passes)
+            ended = np.flatnonzero(self._active & (self._outcomes != RUNNING))
+            if len(ended) == 0:
+                return episodes
+            # In lock step, whose episode ends first begins the next one first, with the seed that is drawn first.
+            left = self._moves_left[ended]
+            episodes += self._finish(ended[left == left.max()])
+
+    def _run_in_place(self, table: NDArray[np.float32], num_passes: int) -> None:
+        """Lets every running episode play on by itself; how far, `_moves_left` says."""
+        world = self._world
+        assert world is not None
+        world.counts[:] = 0
+        before = time.perf_counter()
+        while True:
+            status = self._play(
+                self.arena,
+                self._scratch,
+                self._rules,
+                self._addresses,
+                world,
+                table,
+                self._active,
+                num_passes,
+                self._moves_left,
+                self._actions,
+                self._outcomes,
+            )
+            if status != in_place.NO_ROOM:
+                break
+            self._make_room()
+        self.seconds["sweep"] += time.perf_counter() - before
+        model_calls, network_calls, network_batches = world.counts.tolist()
+        self.model_calls += model_calls
+        self.network_calls += network_calls
+        self.network_batches += network_batches
+        if status != in_place.DONE:
+            raise in_place.explain(status, len(table))
 
     def _expand(self, num_pending: int) -> None:
         """Asks the model for the children of the pending leaves, and the network for the values of the new ones."""
@@ -261,6 +339,7 @@ class Search:
     def _start(self, slots: NDArray[np.intp]) -> None:
         """Starts the next episodes in `slots`, as many as are still allowed; the other slots fall silent."""
         self._active[slots] = False
+        self._outcomes[slots] = RUNNING
         if self.num_episodes is not None:
             slots = slots[: self.num_episodes - self.num_started]
         if len(slots) == 0:
@@ -293,62 +372,41 @@ class Search:
 
     def _finish(self, slots: NDArray[np.intp]) -> list[Episode]:
         """Reads the episodes in `slots` out of the arena and starts new ones there."""
-        arena = self.arena
-        lengths = arena.episodes["step"][slots]
-        history = arena.history[slots, : lengths.max()]
-        is_played = np.arange(history.shape[1]) < lengths[:, None]
-        where = slots[:, None], np.where(is_played, history["state"], 0)
-        states = self._bytes(arena.words[where])
-        members = arena.sums[where] / arena.stats["count"][where][..., None]
-        stds = members.std(axis=2).sum(axis=1, where=is_played) / lengths
-        last = arena.nodes["state"][slots, arena.episodes["root"][slots]]
-        solved = arena.stats["solved"][slots, last]
-        counts = arena.episodes[["num_states", "num_expansions", "num_model_calls"]][slots].tolist()
-        episodes = []
-        for k, b in enumerate(slots):
-            steps = int(lengths[k])
-            num_states, num_expansions, num_model_calls = counts[k]
-            episodes.append(
-                Episode(
-                    states=states[k, :steps],
-                    actions=history["action"][k, :steps],
-                    rewards=history["reward"][k, :steps],
-                    search_values=members[k, :steps],
-                    solved=bool(solved[k]),
-                    truncated=bool(self._outcomes[b] == kernels.CUT_OFF),
-                    index=int(self._episode[b]) * self._lanes + self._lane,
-                    num_states=num_states,
-                    search_std=float(stds[k]),
-                    num_expansions=num_expansions,
-                    num_model_calls=num_model_calls,
-                )
-            )
+        numbers = self._episode[slots] * self._lanes + self._lane
+        episodes = read_episodes(self.arena, slots, numbers, self._outcomes[slots] == CUT_OFF, self.sizes.state_size)
         self._start(slots)
         return episodes
 
-    def _compile_kernels(self) -> None:
-        """Fixes the kernels of every pass to the types they will be called with."""
-        batch, num_actions, num_words = self.sizes.batch, self.sizes.num_actions, self.sizes.words
-        flags = np.zeros((batch, num_actions), np.bool_)
-        values = np.zeros((batch, self.sizes.num_members), np.float32)
-        new = self._new_slots, self._new_states
-        rows = np.zeros((batch, num_actions, num_words), np.uint64)
+    # The kernels of every pass, fixed to the types they are called with; which of them are needed, the route decides.
+
+    @cached_property
+    def _sweep(self) -> Any:
         rules, addresses, passes = self._rules, self._addresses, self.config.passes
         pending = self._pending_slots, self._pending_rows
-        self._sweep = direct(kernels.sweep, self.arena, self._scratch, rules, addresses, self._active, passes, *pending)
-        self._insert = direct(
-            kernels.insert,
-            self.arena,
-            self.config.transpositions,
-            self._pending_slots,
-            rows,
-            np.zeros((batch, num_actions)),
-            flags,
-            flags,
-            *new,
-            self._new_rows,
-        )
-        self._store = direct(kernels.store_values, self.arena, *new, values)
+        return direct(kernels.sweep, self.arena, self._scratch, rules, addresses, self._active, passes, *pending)
+
+    @cached_property
+    def _insert(self) -> Any:
+        batch, num_actions, num_words = self.sizes.batch, self.sizes.num_actions, self.sizes.words
+        rows, rewards = np.zeros((batch, num_actions, num_words), np.uint64), np.zeros((batch, num_actions))
+        flags, new = np.zeros((batch, num_actions), np.bool_), (self._new_slots, self._new_states, self._new_rows)
+        transpositions = self.config.transpositions
+        answer = rows, rewards, flags, flags
+        return direct(kernels.insert, self.arena, transpositions, self._pending_slots, *answer, *new)
+
+    @cached_property
+    def _store(self) -> Any:
+        values = np.zeros((self.sizes.batch, self.sizes.num_members), np.float32)
+        return direct(kernels.store_values, self.arena, self._new_slots, self._new_states, values)
+
+    @cached_property
+    def _play(self) -> Any:
+        table = np.zeros((1, self.sizes.num_members), np.float32)
+        table.flags.writeable = False
+        rules, addresses, passes = self._rules, self._addresses, self.config.passes
+        told = self._moves_left, self._actions, self._outcomes
+        what = self.arena, self._scratch, rules, addresses, self._world, table, self._active, passes
+        return direct(in_place.play, *what, *told)
 
     def _allocate_scratch(self) -> None:
         """Buffers that every pass reuses."""
@@ -370,6 +428,7 @@ class Search:
         self._actions = np.zeros(batch, np.int32)
         self._fresh_nodes = np.full(batch, -1, np.int32)
         self._outcomes = np.zeros(batch, np.int8)
+        self._moves_left = np.zeros(batch, np.int64)
         self._padded = np.zeros((batch, num_actions, num_words * 8), np.uint8)
 
     def _bytes(self, words: NDArray[np.uint64]) -> States:
@@ -409,37 +468,3 @@ class Search:
         self.model_errors = Counter(dict(zip(MODEL_ERRORS, state["model_errors"].tolist(), strict=True)))
         self.model_calls, self.network_calls = state["calls"].tolist()
         restore_generator(self._rng, state["rng"])
-
-
-def _compile(config: SearchConfig) -> tuple[Rules, Addresses]:
-    """Translates a config into what kernels take."""
-    risk = find_risk_measure(config.risk)
-    final = find_risk_measure(config.final_risk or config.risk)
-    # Kernels take one address of each kind; the kind not in use is never called.
-    any_separable, any_joint = find_risk_measure("mean_std"), find_risk_measure("vote")
-    rules = Rules(
-        discount=float(config.discount),
-        risk_coef=float(config.risk_coef),
-        final_risk_coef=float(config.risk_coef if config.final_risk_coef is None else config.final_risk_coef),
-        bonus_coef=0.0 if config.bonus == "none" else float(config.bonus_coef),
-        final_bonus_coef=0.0 if config.bonus == "none" or not config.final_bonus else float(config.bonus_coef),
-        dead_end_value=float(config.dead_end_value or 0.0),
-        episode_penalty=float(config.episode_penalty),
-        path_penalty=float(config.path_penalty),
-        avoid_loops=config.avoid_loops,
-        tracks_path=config.avoid_loops or config.path_penalty != 0.0,
-        has_penalties=config.episode_penalty != 0.0 or config.path_penalty != 0.0,
-        dead_ends=config.dead_end_value is not None,
-        transpositions=config.transpositions,
-        is_joint=risk.kind == "joint",
-        final_is_joint=final.kind == "joint",
-        final_highest=config.final_ties == "highest",
-    )
-    addresses = Addresses(
-        separable=(risk if risk.kind == "separable" else any_separable).address,
-        joint=(risk if risk.kind == "joint" else any_joint).address,
-        final_separable=(final if final.kind == "separable" else any_separable).address,
-        final_joint=(final if final.kind == "joint" else any_joint).address,
-        bonus=find_bonus(config.bonus).address,
-    )
-    return rules, addresses

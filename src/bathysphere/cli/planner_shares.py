@@ -1,0 +1,120 @@
+"""Which part of planning takes how long, for `bathysphere bench planner`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bathysphere.planning import Search, in_place
+from bathysphere.planning.compiled import kernel
+from bathysphere.planning.graph import Arena, ensure_room
+from bathysphere.planning.one_episode import back_up
+
+_STEPS = 20  # real steps in which the parts of a sweep are timed apart
+_MUCH = 2**40  # bytes: a copy of the arena may be as large as it has to
+
+
+def shares(search: Search, seconds: dict[str, float]) -> dict[str, float]:
+    """Returns which part of `seconds` each phase takes; "other" holds inserting states and making moves.
+
+    A sweep does several things in one go. A few steps of `search`, another one like that which took the seconds, tell
+    how to split the time of a sweep.
+    """
+    parts = _parts_of_a_sweep(search)
+    scale = seconds["sweep"] / sum(parts.values())
+    share = {
+        "select": scale * parts["select"],
+        "model": scale * parts["model"] + seconds["model"],
+        "network": scale * parts["network"] + seconds["network"],
+        "backup": scale * parts["backup"],
+        "other": scale * parts["insert"] + seconds["insert"] + seconds["starts"] + seconds["other"],
+    }
+    total = sum(share.values())
+    return {name: part / total for name, part in share.items()}
+
+
+def _parts_of_a_sweep(search: Search) -> dict[str, float]:
+    """Plays a few steps; returns the seconds that sweeps spent in each phase.
+
+    What the last pass of a step did is done once more, on a copy, and timed there; selection is what is left over.
+    """
+    search.seconds["sweep"] = 0.0
+    parts = dict.fromkeys(("select", "backup", "model", "network", "insert"), 0.0)
+    for _ in range(_STEPS):
+        calls = np.array([search.model_calls, search.network_calls])
+        search.plan()
+        num_expanded, num_evaluated = np.array([search.model_calls, search.network_calls]) - calls
+        copy = Arena(*(array.copy() for array in search.arena))
+        num_active = search.active.sum()
+        backup = _seconds(lambda copy=copy: _back_up_all(copy, search._scratch, search._rules, search.active))  # type: ignore[misc]
+        parts["backup"] += search.config.passes * backup
+        table = search._table()
+        if table is not None:
+            model, network, everything = (part / num_active for part in _expansion(search, copy, table))
+            parts["model"] += num_expanded * model
+            parts["network"] += num_evaluated * network
+            parts["insert"] += num_expanded * max(everything - model - search.sizes.num_actions * network, 0.0)
+        search.move()
+    parts["select"] = max(search.seconds["sweep"] - sum(parts.values()), 0.0)
+    return parts
+
+
+def _expansion(search: Search, copy: Arena, table: Any) -> tuple[float, float, float]:
+    """Returns how long compiled rules, the table, and the whole expansion take for one leaf of every active episode."""
+    world, transpositions = search._world, search.config.transpositions
+    copy = ensure_room(copy, search.sizes, search.config.passes, _MUCH)
+
+    def expand() -> None:
+        copy.episodes["stamp"] += 1  # makes every child a new state
+        _expand_all(copy, transpositions, world, table, search.active)
+
+    return (
+        _seconds(lambda: _ask_all(copy, world, search.active)),
+        _seconds(lambda: _look_up_all(copy, world, table, search.active)),
+        _seconds(expand),
+    )
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    call()  # compiles, and warms the caches
+    before = time.perf_counter()
+    call()
+    return time.perf_counter() - before
+
+
+@kernel
+def _back_up_all(arena, scratch, rules, active):
+    """Backs up every active episode's last pass. Mutates: arena."""
+    for b in range(active.shape[0]):
+        if active[b]:
+            back_up(arena, scratch, rules, b)
+
+
+@kernel
+def _ask_all(arena, world, active):
+    """Asks for the successors of every active episode's first state. Mutates: world."""
+    successors = in_place.successors_at(world.successors)
+    for b in range(active.shape[0]):
+        if active[b]:
+            in_place.ask(arena, world, b, 0, successors)
+
+
+@kernel
+def _look_up_all(arena, world, table, active):
+    """Looks up the values of every active episode's first state. Mutates: arena, world."""
+    category = in_place.category_at(world.category)
+    for b in range(active.shape[0]):
+        if active[b]:
+            in_place.look_up(arena, world, table, b, 0, category)
+
+
+@kernel
+def _expand_all(arena, transpositions, world, table, active):
+    """Expands every active episode's first state once more. Mutates: arena, world."""
+    successors, category = in_place.successors_at(world.successors), in_place.category_at(world.category)
+    for b in range(active.shape[0]):
+        if active[b]:
+            in_place.expand(arena, transpositions, world, table, b, 0, successors, category)
