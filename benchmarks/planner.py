@@ -1,6 +1,6 @@
 """Throughput of the planner against the batch size: the table in docs/planner.md.
 
-python benchmarks/planner.py        (about two minutes)
+python benchmarks/planner.py        (about five minutes)
 
 `bathysphere bench planner --json` measures the same works at one batch size, beside the plain-Python planner.
 """

@@ -7,11 +7,13 @@ import signal
 
 import numpy as np
 import pytest
+import torch
 
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import Crew, SearchConfig
-from tests.oracles.random_graph import HashedValues, RandomGraph
+from tests.oracles.compiled_graph import CompiledGraph
+from tests.oracles.random_graph import HashedValues, RandomGraph, TableValues
 
 SEA = DeepSea(DeepSeaConfig(size=8))
 CONFIG = SearchConfig(risk_coef=5.0, num_subsampled=2, avoid_loops=False, passes=6)
@@ -29,6 +31,29 @@ def test_processes_change_nothing():
     alone, together = play(lanes=3, processes=1), play(lanes=3, processes=2)
     assert told(alone) == told(together)
     assert [episode.index for episode in alone] == list(range(20))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_many_moves_between_meetings_give_the_same_episodes(in_place):
+    """Episodes of one lane are in order of finishing, and lane comes after lane."""
+    rng = np.random.default_rng(5)
+    world = CompiledGraph.of(RandomGraph.draw(rng))
+    values = TableValues(rng.normal(size=(len(world.target), 2)).astype(np.float32))
+
+    def make(processes):
+        config = SearchConfig(passes=4, max_steps=6, final_ties="random")
+        chosen = values if in_place else HashedValues(2)
+        return Crew(world, chosen, config, batch=7, lanes=3, processes=processes, num_episodes=40)
+
+    one_by_one, here, elsewhere = make(1), make(1), make(2)
+    while one_by_one.num_active:
+        moves = 5
+        expected = [episode for _ in range(moves) for episode in one_by_one.step()]
+        expected.sort(key=lambda episode: episode.index % 3)
+        assert told(expected) == told(here.step(moves)) == told(elsewhere.step(moves))
+    assert here.num_active == elsewhere.num_active == 0
+    assert (here.seconds["model"] == 0.0) == in_place
+    assert here.network_calls == elsewhere.network_calls == one_by_one.network_calls
 
 
 def test_processes_learn_of_new_values_and_resume():
@@ -58,28 +83,62 @@ def test_processes_learn_of_new_values_and_resume():
 
 
 class FailingValues(HashedValues):
-    """Fails as it is told to, once it is told."""
+    """Fails as it is told to, once it is told; in the process that made it only if told so."""
 
     failure: Exception | None = None
+    fails_here = False
+
+    def __init__(self, num_members):
+        super().__init__(num_members)
+        self._home = os.getpid()
 
     def evaluate(self, observations):
-        if self.failure is not None:
+        if self.failure is not None and self.fails_here == (os.getpid() == self._home):
             raise self.failure
         return super().evaluate(observations)
 
 
+@pytest.mark.parametrize("fails_here", [False, True])
 @pytest.mark.parametrize("failure", [BathysphereError("The sea is dry."), KeyError("a bug")])
-def test_what_fails_in_a_process_fails_here(failure):
+def test_what_fails_in_one_process_ends_the_others(failure, fails_here):
     values = FailingValues(4)
+    values.fails_here = fails_here
     crew = Crew(SEA, values, CONFIG, batch=4, lanes=2, processes=2)
     crew.step()
     values.failure = failure
     with pytest.raises(type(failure), match=failure.args[0]) as caught:
         crew.step()
-    assert ("test_crew.py" in "".join(getattr(caught.value, "__notes__", ""))) == isinstance(failure, KeyError)
+    if not fails_here:
+        notes = "".join(getattr(caught.value, "__notes__", ""))
+        assert ("test_crew.py" in notes) == isinstance(failure, KeyError)
     with pytest.raises(BathysphereError, match="interrupted in the middle of a move"):
         crew.step()
     assert not multiprocessing.active_children()
+
+
+class ThreadCounter(HashedValues):
+    """Notes with how many of PyTorch's threads it is asked."""
+
+    def __init__(self, num_members):
+        super().__init__(num_members)
+        self.seen = set()
+
+    def evaluate(self, observations):
+        self.seen.add(torch.get_num_threads())
+        return super().evaluate(observations)
+
+
+@pytest.mark.parametrize(("processes", "share"), [(1, 4), (2, 2)])
+def test_processes_share_the_threads_of_networks(processes, share):
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        values = ThreadCounter(4)
+        Crew(SEA, values, CONFIG, batch=4, lanes=2, processes=processes).step()
+        assert values.seen == {share}
+        assert torch.get_num_threads() == 4
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_the_death_of_a_process_is_noticed_and_the_others_end():
@@ -91,8 +150,8 @@ def test_the_death_of_a_process_is_noticed_and_the_others_end():
 
 
 def test_processes_end_with_their_crew_and_not_with_ctrl_c():
-    crew = Crew(SEA, HashedValues(4), CONFIG, batch=4, lanes=2, processes=2)
-    assert len(multiprocessing.active_children()) == 2
+    crew = Crew(SEA, HashedValues(4), CONFIG, batch=4, lanes=3, processes=3)
+    assert len(multiprocessing.active_children()) == 2  # and this one
     for process in multiprocessing.active_children():
         os.kill(process.pid, signal.SIGINT)
     crew.step()

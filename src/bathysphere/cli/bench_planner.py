@@ -19,6 +19,7 @@ from bathysphere.cli.planner_shares import shares
 from bathysphere.domains import DeepSea, DeepSeaConfig, Domain, SokobanConfig, ToyMontezuma, make_domain
 from bathysphere.planning import Search, SearchConfig, Values
 from bathysphere.planning.crew import Crew
+from bathysphere.planning.search import MOVES_AT_ONCE
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 
 REPEATS = 5
@@ -51,7 +52,7 @@ class Work:
     batch: int
 
 
-def deep_sea(batch: int = 512) -> Work:
+def deep_sea(batch: int = 128) -> Work:
     """Returns the paper's Deep-sea: 20 linear members, of which 10 rank actions."""
     domain = DeepSea(DeepSeaConfig(size=40))
     values = Ensemble(ValuesConfig("linear", bias=False), OptimiserConfig(), domain.observation, seed=0)
@@ -113,8 +114,8 @@ def describe(result: dict[str, Any]) -> str:
 def speed(work: Work, cores: int = 1, repeats: int | None = None) -> tuple[float, Crew]:
     """Returns real steps per second, the median of several windows, and the crew that made them."""
     crew = Crew(work.domain, work.values, work.config, batch=work.batch, lanes=cores, processes=cores)
-    for _ in range(3):  # compiles, and lets the arenas grow
-        crew.step()
+    # Compiles, and lets the arenas grow: that takes longer than all else, and whole episodes tell how far.
+    crew.step(work.config.max_steps or work.domain.max_steps)
     return statistics.median(_window(crew) for _ in range(repeats or REPEATS)), crew
 
 
@@ -177,6 +178,6 @@ def _window(crew: Crew) -> float:
     """Plays for one window and returns steps per second."""
     steps, began = 0, time.perf_counter()
     while (elapsed := time.perf_counter() - began) < WINDOW:
-        steps += crew.num_active
-        crew.step()
+        steps += crew.num_active * MOVES_AT_ONCE  # for every episode that ends, another one begins
+        crew.step(MOVES_AT_ONCE)
     return steps / elapsed

@@ -15,7 +15,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.lanes import Lane, LanesElsewhere, LanesHere, Plan, Report, pickled
-from bathysphere.planning.search import Values
+from bathysphere.planning.search import MOVES_AT_ONCE, Values
 from bathysphere.planning.starts import find_starts
 
 
@@ -28,8 +28,8 @@ class Crew:
 
     Args:
       lanes: number of searches; at most `batch`.
-      processes: how many run at the same time. With 1 they run here, in turn. With more, domain, values and model must
-        be picklable; values and model that have changed are sent again before the next move.
+      processes: how many run at the same time, this one included. With 1 all run here, in turn. With more, domain,
+        values and model must be picklable; values and model that have changed are sent again before the next move.
       The others: as for `Search`.
     """
 
@@ -68,19 +68,22 @@ class Crew:
         shares = [all_lanes[low:high] for low, high in pairwise(bounds)]
         self._sent: bytes | None = None  # values and model as other processes know them
         self._version: int | None = None  # of those values
-        self._groups: list[LanesHere] | list[LanesElsewhere]
-        if num_groups == 1:
-            self._groups = [LanesHere(plan, all_lanes)]
-        else:
+        if num_groups > 1:
             self._sent = pickled((values, self._model))
             self._version = getattr(values, "version", None)
-            self._groups = [LanesElsewhere(plan, share, num_groups) for share in shares]
+        # The first share stays here: its episodes need not travel. The others are under way before it begins.
+        elsewhere = [LanesElsewhere(plan, share, num_groups) for share in shares[1:]]
+        self._groups: list[LanesHere | LanesElsewhere] = [LanesHere(plan, shares[0], num_groups), *elsewhere]
         self._reports: list[Report] = []
         self._all(None)
 
-    def step(self) -> list[Episode]:
-        """Makes one move in every running episode; returns the episodes that finished, lane after lane."""
-        return [episode for episodes in self._all("step", self._news()) for episode in episodes]
+    def step(self, moves: int = 1) -> list[Episode]:
+        """Makes `moves` moves in every running episode, before which lanes do not wait for each other.
+
+        Returns:
+          The episodes that finished, lane after lane; within a lane those of the first move first.
+        """
+        return [episode for episodes in self._all("step", moves, news=self._news()) for episode in episodes]
 
     def play(self) -> list[Episode]:
         """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting."""
@@ -88,7 +91,7 @@ class Crew:
             raise BathysphereError("Crew.play needs num_episodes; without it the search never ends.")
         episodes = []
         while self.num_active:
-            episodes += self.step()
+            episodes += self.step(MOVES_AT_ONCE)
         return sorted(episodes, key=lambda episode: episode.index)
 
     @property
@@ -141,12 +144,12 @@ class Crew:
         self._sent, self._version = now, version
         return news
 
-    def _all(self, what: str | None, *args: Any) -> list[Any]:
+    def _all(self, what: str | None, *args: Any, news: bytes | None = None) -> list[Any]:
         """Has all groups of lanes do something (or nothing) at the same time; returns what they answer."""
         try:
             if what is not None:
                 for group in self._groups:
-                    group.ask(what, *args)
+                    group.ask(what, *args, news=news)
             answers = [group.answer() for group in self._groups]
         except BaseException:  # Ctrl-C too: answers that nobody waits for any more would be taken for the next ones
             for group in self._groups:

@@ -1,4 +1,4 @@
-"""The lanes of a crew: searches in this process, or in one of their own that takes orders through a pipe."""
+"""The lanes of a crew: searches in this process, or in others that take orders through a pipe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import sys
 import traceback
 import weakref
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -81,18 +82,16 @@ class Lanes:
             for lane in mine
         ]
 
-    def step(self, news: bytes | None = None) -> list[Episode]:
-        """Makes one move in every running episode; returns the episodes that finished, lane after lane.
+    def learn(self, news: bytes) -> None:
+        """Goes on with the values and the model in `news`, pickled."""
+        values, model = pickle.loads(news)
+        for search in self._searches:
+            search.values = values
+            search.model = search.domain if model is None else model
 
-        Args:
-          news: values and model to go on with, pickled, if they are no longer those of the last step.
-        """
-        if news is not None:
-            values, model = pickle.loads(news)
-            for search in self._searches:
-                search.values = values
-                search.model = search.domain if model is None else model
-        return [episode for search in self._searches for episode in search.step()]
+    def step(self, moves: int) -> list[Episode]:
+        """Makes `moves` moves in every running episode; returns the episodes that finished, lane after lane."""
+        return [episode for search in self._searches for episode in search.step(moves)]
 
     def report(self) -> Report:
         """Sums up all lanes."""
@@ -122,19 +121,27 @@ class Lanes:
 
 
 class LanesHere:
-    """Lanes in this process. `ask` obeys at once."""
+    """Lanes in this process. They obey when their answer is wanted, so that others who were asked work meanwhile."""
 
-    def __init__(self, plan: Plan, mine: list[Lane]) -> None:
-        self._lanes = Lanes(plan, mine)
-        self._said: Any = None
+    def __init__(self, plan: Plan, mine: list[Lane], num_processes: int) -> None:
+        self._num_processes = num_processes
+        with _share_of_threads(num_processes):
+            self._lanes = Lanes(plan, mine)
+        self._order: tuple[str, tuple[Any, ...]] | None = None
 
-    def ask(self, what: str, *args: Any) -> None:
-        """Calls a method of the lanes."""
-        self._said = getattr(self._lanes, what)(*args)
+    def ask(self, what: str, *args: Any, news: bytes | None = None) -> None:
+        """Takes the order to call a method of the lanes. News are none here: values and model are the crew's own."""
+        self._order = what, args
 
     def answer(self) -> tuple[Any, Report]:
         """Returns what the method returned, and how the lanes stand."""
-        return self._said, self._lanes.report()
+        said = None
+        if self._order is not None:
+            what, args = self._order
+            self._order = None
+            with _share_of_threads(self._num_processes):
+                said = getattr(self._lanes, what)(*args)
+        return said, self._lanes.report()
 
     def close(self) -> None:
         """Does nothing: there is no process to end."""
@@ -149,18 +156,16 @@ class LanesElsewhere:
     def __init__(self, plan: Plan, mine: list[Lane], num_processes: int) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        torch = sys.modules.get("torch")  # they share its threads; while they plan, nobody here does
-        num_threads = None if torch is None else max(torch.get_num_threads() // num_processes, 1)
-        order = pickled((plan, mine, num_threads))
+        order = pickled((plan, mine, _num_threads(num_processes)))
         self._process = context.Process(target=_serve, args=(theirs, order), daemon=True, name="bathysphere-lanes")
         self._process.start()
         theirs.close()
         self.close = weakref.finalize(self, _stop, self._process, self._pipe)
 
-    def ask(self, what: str, *args: Any) -> None:
-        """Has a method of the lanes called over there."""
+    def ask(self, what: str, *args: Any, news: bytes | None = None) -> None:
+        """Has a method of the lanes called over there, after they have been told the news."""
         try:
-            self._pipe.send((what, args))
+            self._pipe.send((what, args, news))
         except OSError:
             raise self._death() from None
 
@@ -182,6 +187,26 @@ class LanesElsewhere:
             f"A planning process ended unexpectedly (exit code {self._process.exitcode}). If memory ran out, lower the "
             "batch; set lanes to 1 to plan in a single process."
         )
+
+
+def _num_threads(num_processes: int) -> int | None:
+    """Returns how many of PyTorch's threads each process may use while all plan; None if nobody uses PyTorch."""
+    torch = sys.modules.get("torch")
+    return None if torch is None else max(torch.get_num_threads() // num_processes, 1)
+
+
+@contextmanager
+def _share_of_threads(num_processes: int) -> Iterator[None]:
+    """Leaves PyTorch in this process its share of threads only, for a while."""
+    torch, num_threads = sys.modules.get("torch"), _num_threads(num_processes)
+    if torch is None or num_threads == (all_threads := torch.get_num_threads()):
+        yield
+        return
+    torch.set_num_threads(num_threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(all_threads)
 
 
 def pickled(things: Any) -> bytes:
@@ -217,11 +242,13 @@ def _serve(pipe: Connection, order: bytes) -> None:
     while True:
         try:
             pipe.send((said, lanes.report(), error))
-            what, args = pipe.recv()
+            what, args, news = pipe.recv()
         except (OSError, EOFError):
             return
         said = error = None
         try:
+            if news is not None:
+                lanes.learn(news)
             said = getattr(lanes, what)(*args)
             if what == "step":
                 said = _fold(said)

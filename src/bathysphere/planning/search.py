@@ -25,7 +25,7 @@ from bathysphere.planning.starts import find_starts
 from bathysphere.random_state import generator_state, restore_generator
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
-_MOVES_AT_ONCE = 50  # when nobody looks on: enough to save time, few enough to answer Ctrl-C soon
+MOVES_AT_ONCE = 50  # when nobody looks on: enough to save time, few enough to answer Ctrl-C soon
 PHASES = ("starts", "sweep", "model", "insert", "network", "other")
 
 
@@ -160,7 +160,7 @@ class Search:
             raise BathysphereError("Search.play needs num_episodes; without it the search never ends.")
         episodes = []
         while self._active.any():
-            episodes += self.step(_MOVES_AT_ONCE)
+            episodes += self.step(MOVES_AT_ONCE)
         return sorted(episodes, key=lambda episode: episode.index)
 
     @property
