@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -67,3 +68,23 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_compilation_is_announced_when_there_is_some(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "bathysphere",
+        "draw",
+        "deep-sea",
+        "--by",
+        "random",
+        "--out",
+        str(tmp_path / "dive"),
+    ]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = [
+        subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stderr for _ in range(2)
+    ]
+    assert said[0].count("Compiling for this machine") == 1
+    assert "Compiling" not in said[1]

@@ -72,7 +72,10 @@ def _dispatch(arguments: list[str]) -> int:
         hint = f"Did you mean '{close[0]}'?" if close else f"Choose one of: {', '.join(VERBS)}."
         raise BathysphereError(f"There is no verb '{verb}'. {hint} 'bathysphere --help' explains them.")
     run = importlib.import_module(VERBS[verb][0]).run
-    return int(run(rest))
+    from bathysphere.cli.compilation import announcing  # imports Numba, as every verb does
+
+    with announcing():
+        return int(run(rest))
 
 
 def usage() -> str:
