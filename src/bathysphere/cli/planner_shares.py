@@ -11,7 +11,8 @@ import numpy as np
 from bathysphere.planning import Search, in_place
 from bathysphere.planning.compiled import kernel
 from bathysphere.planning.graph import Arena, ensure_room
-from bathysphere.planning.one_episode import back_up
+from bathysphere.planning.one_episode import back_up, select
+from bathysphere.planning.risk import bonus_at, joint_at, separable_at
 
 _STEPS = 20  # real steps in which the parts of a sweep are timed apart
 _MUCH = 2**40  # bytes: a copy of the arena may be as large as it has to
@@ -37,29 +38,41 @@ def shares(search: Search, seconds: dict[str, float]) -> dict[str, float]:
 
 
 def _parts_of_a_sweep(search: Search) -> dict[str, float]:
-    """Plays a few steps; returns the seconds that sweeps spent in each phase.
+    """Plays a few steps; returns the seconds, more or less, that one of them spends in each phase of its sweeps.
 
-    What the last pass of a step did is done once more, on a copy, and timed there; selection is what is left over.
+    After a step is planned, one more pass is made on a copy of the graph, part by part.
     """
-    search.seconds["sweep"] = 0.0
-    parts = dict.fromkeys(("select", "backup", "model", "network", "insert"), 0.0)
+    parts: dict[str, list[float]] = {name: [] for name in ("select", "backup", "model", "network", "insert")}
     for _ in range(_STEPS):
         calls = np.array([search.model_calls, search.network_calls])
         search.plan()
         num_expanded, num_evaluated = np.array([search.model_calls, search.network_calls]) - calls
         copy = Arena(*(array.copy() for array in search.arena))
         num_active = search.active.sum()
-        backup = _seconds(lambda copy=copy: _back_up_all(copy, search._scratch, search._rules, search.active))  # type: ignore[misc]
-        parts["backup"] += search.config.passes * backup
+        selecting, backing_up = _halves_of_a_pass(search, copy)
+        parts["select"].append(search.config.passes * selecting)
+        parts["backup"].append(search.config.passes * backing_up)
         table = search._table()
         if table is not None:
             model, network, everything = (part / num_active for part in _expansion(search, copy, table))
-            parts["model"] += num_expanded * model
-            parts["network"] += num_evaluated * network
-            parts["insert"] += num_expanded * max(everything - model - search.sizes.num_actions * network, 0.0)
+            parts["model"].append(num_expanded * model)
+            parts["network"].append(num_evaluated * network)
+            parts["insert"].append(num_expanded * max(everything - model - search.sizes.num_actions * network, 0.0))
         search.move()
-    parts["select"] = max(search.seconds["sweep"] - sum(parts.values()), 0.0)
-    return parts
+    # Not the sum: a process that is interrupted once would seem to do nothing else.
+    return {name: float(np.median(times)) if times else 0.0 for name, times in parts.items()}
+
+
+def _halves_of_a_pass(search: Search, copy: Arena) -> tuple[float, float]:
+    """Returns how long selection and backup take for all active episodes."""
+    before = after = between = 0.0
+    for _ in range(2):  # the first time compiles, and warms the caches
+        before = time.perf_counter()
+        _select_all(copy, search._scratch, search._rules, search._addresses, search.active)
+        between = time.perf_counter()
+        _back_up_all(copy, search._scratch, search._rules, search.active)
+        after = time.perf_counter()
+    return between - before, after - between
 
 
 def _expansion(search: Search, copy: Arena, table: Any) -> tuple[float, float, float]:
@@ -83,6 +96,15 @@ def _seconds(call: Callable[[], object]) -> float:
     before = time.perf_counter()
     call()
     return time.perf_counter() - before
+
+
+@kernel
+def _select_all(arena, scratch, rules, addresses, active):
+    """Walks every active episode to a leaf. Mutates: arena."""
+    separable, joint, bonus = separable_at(addresses.separable), joint_at(addresses.joint), bonus_at(addresses.bonus)
+    for b in range(active.shape[0]):
+        if active[b]:
+            select(arena, scratch, rules, separable, joint, bonus, b)
 
 
 @kernel
