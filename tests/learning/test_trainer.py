@@ -48,3 +48,4 @@ def test_games_of_training_can_be_shorter_than_those_of_the_agent():
     assert {(len(game), game.truncated) for game in lost} == {(7, True)}
     assert trainer.search.max_steps is None
     assert (trainer.max_steps, trainer.domain.max_steps) == (7, 30)
+    assert play(LearningConfig(max_steps=31, min_games=10**6), 1)[0].max_steps == 30  # but not longer

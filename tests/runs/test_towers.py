@@ -1,7 +1,5 @@
 """Runs that are built on the values of others."""
 
-import hashlib
-import json
 import shutil
 
 import numpy as np
@@ -14,7 +12,7 @@ from bathysphere.runs.checkpoint import CheckpointStore
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.presets import find_preset
 from bathysphere.runs.runner import resume, run
-from bathysphere.runs.serialise import FREE, config_hash, differences, override, to_dict
+from bathysphere.runs.serialise import config_hash, differences, override
 
 SMALL = {
     "domain": {"generator": {"height": 6, "width": 6, "num_boxes": 1}, "num_boards": 2, "max_steps": 15},
@@ -133,10 +131,3 @@ def test_where_towers_lay_does_not_decide_a_run(towers, tmp_path):
     assert differences(one, other) == []
     assert config_hash(one) == config_hash(other)
     assert config_hash(one) != config_hash(override(one, {"values": {"aggregator": "hidden"}}))
-
-
-def test_runs_from_before_there_were_towers_or_models_keep_their_fingerprint():
-    config = find_preset("paper/toy-montezuma")
-    before = {name: value for name, value in to_dict(config).items() if name not in (*FREE, "model")}
-    before["values"] = {k: v for k, v in before["values"].items() if k not in ("num_towers", "aggregator")}
-    assert config_hash(config) == hashlib.sha256(json.dumps(before, sort_keys=True).encode()).hexdigest()

@@ -16,8 +16,8 @@ class LearningConfig:
     """The learner: what it learns from, and how often."""
 
     max_steps: int | None = None
-    """Games of training are cut off after this many moves; None: where those of the trained agent are. A game that is
-    lost early teaches no more by being played on, and its moves are better spent on the next one."""
+    """Games of training are cut off after this many moves, if those of the trained agent are not cut off before. A game
+    that is lost early teaches no more by being played on, and its moves are better spent on the next one."""
     target: TargetKind = "bootstrap"
     """Value a state should have had: the planner's at the end of the game, one for all members (bootstrap,
     the paper's), at least the return of a solved game (bootstrap_best), half of either (mixed), each member's own

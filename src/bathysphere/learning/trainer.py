@@ -53,11 +53,18 @@ class Trainer:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         play_seed, learn_seed = sequence.spawn(2)
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
-        training = search if learning.max_steps is None else replace(search, max_steps=learning.max_steps)
+        usual = search.max_steps or domain.max_steps
+        self.max_steps = min(learning.max_steps or usual, usual)  # of one game
         self.crew = Crew(
-            domain, values, training, batch=batch, seed=play_seed, lanes=lanes, processes=processes, model=model
+            domain,
+            values,
+            replace(search, max_steps=self.max_steps),
+            batch=batch,
+            seed=play_seed,
+            lanes=lanes,
+            processes=processes,
+            model=model,
         )
-        self.max_steps = training.max_steps or domain.max_steps  # of one game
         width = num_targets(learning.target, values.num_members)
         self.replay = Replay(learning.replay, domain.state_size, values.num_members, self.max_steps, width)
         self.progress = Progress()

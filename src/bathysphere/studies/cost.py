@@ -74,5 +74,5 @@ def _most_steps(trial: Trial) -> int:
     length = config.search.max_steps or make_domain(config.domain).max_steps
     if config.stop.episodes is not None:
         num_rounds = -(-config.stop.episodes // config.batch)
-        steps = min(steps, num_rounds * config.batch * (config.learning.max_steps or length))
+        steps = min(steps, num_rounds * config.batch * min(config.learning.max_steps or length, length))
     return steps + trial.evaluation * length

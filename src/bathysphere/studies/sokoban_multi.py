@@ -150,5 +150,5 @@ STEP_LIMIT = _ablation(
     "Moves after which a game of training is given up. The paper finds that more slow learning down at first and help "
     "later, and that 200, about four times the usual solution, is best; the other limits in its figure are not in its "
     "text, so half and twice as many were chosen here. This package's preset has 100.",
-    {f"limit-{m}": (f"{m} moves", {"learning": {"max_steps": m}}) for m in (100, 200, 400)},
+    {f"limit-{m}": (f"{m} moves", {"domain": {"max_steps": m}, "learning": {"max_steps": m}}) for m in (100, 200, 400)},
 )
