@@ -66,8 +66,10 @@ def find_or_create(stats, edges, words, table, episodes, b, row, transpositions)
     entry["root_visits"] = 0
     entry["path_visits"] = 0
     entry["score_count"] = 0
+    entry["score"] = 0.0  # nobody reads it, nor rewards without a child, but saved searches are compared bit for bit
     for a in range(edges.shape[2]):
         edges[b, state, a]["child"] = -1
+        edges[b, state, a]["reward"] = 0.0
     return state, True
 
 
