@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,9 @@ def test_the_cache_is_told_and_cleared(
     monkeypatch.setenv("BATHYSPHERE_CACHE", str(tmp_path))
     config = GeneratorConfig(height=6, width=7, num_boxes=1, max_states=50)
     BoardPool(config, 3, cache_folder()).take(np.arange(20), np.arange(0))
+    for thread in threading.enumerate():
+        if thread.name == "sokoban-boards":
+            thread.join()  # it may still be writing
     told = run_json(capsys, "cache")
     assert told["folder"] == str(tmp_path / "levels")
     assert told["files"] == 1
