@@ -60,7 +60,7 @@ def _paper_deep_sea_kappa_0() -> RunConfig:
 
 
 def _toy_montezuma() -> RunConfig:
-    """Toy Montezuma with more weight on disagreement, and twice as many games at once."""
+    """Toy Montezuma with more weight on disagreement, and more games at once."""
     config = _paper_toy_montezuma()
     return replace(config, batch=64, search=replace(config.search, risk_coef=5.0, final_ties="random"))
 
@@ -69,7 +69,7 @@ def _paper_toy_montezuma() -> RunConfig:
     """Toy Montezuma as in the paper: 20 networks 15-50-50-1, 10 drawn a game, mean + 3 std, one-hot masks."""
     return RunConfig(
         steps=1_200_000,
-        batch=32,
+        batch=23,  # games at once: the authors had 23 workers
         domain=ToyMontezumaConfig(max_steps=300),
         search=SearchConfig(risk_coef=3.0, num_subsampled=10, episode_penalty=0.2, dead_end_value=-1.0),
         values=ValuesConfig(network="mlp", num_members=20, hidden=(50, 50)),
