@@ -49,3 +49,25 @@ def test_games_of_training_can_be_shorter_than_those_of_the_agent():
     assert trainer.search.max_steps is None
     assert (trainer.max_steps, trainer.domain.max_steps) == (7, 30)
     assert play(LearningConfig(max_steps=31, min_games=10**6), 1)[0].max_steps == 30  # but not longer
+
+
+def steady_trainer(steady):
+    domain = Sokoban(SokobanConfig(generator=GeneratorConfig(6, 6, num_boxes=2, max_states=2000), max_steps=30))
+    optimiser = OptimiserConfig(name="adam", learning_rate=0.05)
+    values = Ensemble(ValuesConfig("mlp", num_members=2, hidden=(4,)), optimiser, domain.observation, 0)
+    learning = LearningConfig(steady_values=steady, min_games=2)
+    return Trainer(domain, values, SearchConfig(passes=4, risk_coef=1.0), learning, batch=4, seed=1)
+
+
+def told(games):
+    return [(game.index, game.actions.tolist(), game.search_values.tolist()) for game in games]
+
+
+def test_steady_games_are_planned_with_the_values_of_their_beginning():
+    steady, newest = steady_trainer(True), steady_trainer(False)
+    games = [game for _ in range(150) for game in steady.advance()]
+    assert told(games) != told(game for _ in range(150) for game in newest.advance())
+    resumed = steady_trainer(True)
+    resumed.load_state_dict(steady.state_dict())
+    for _ in range(60):
+        assert told(steady.advance()) == told(resumed.advance())

@@ -58,6 +58,23 @@ def test_loading_weights_leaves_the_optimiser_alone(config, spec, name, learner)
 
 
 @pytest.mark.parametrize(("config", "spec", "name", "learner"), CASES)
+def test_a_snapshot_stays_while_the_ensemble_learns(config, spec, name, learner):
+    ensemble, other = _trained(config, spec, name, 1), _trained(config, spec, name, 2)
+    probe = _observations(spec, np.random.default_rng(3), 50)
+    before, snapshot = ensemble.evaluate(probe), ensemble.snapshot()
+    rng = np.random.default_rng(4)
+    mask = np.ones((5, 8, config.num_members), bool)
+    ensemble.update_many(Batch(_observations(spec, rng, 5, 8), rng.normal(size=(5, 8, 1)).astype(np.float32), mask))
+    after = ensemble.evaluate(probe)
+    assert not np.array_equal(before, after)
+    np.testing.assert_array_equal(snapshot.evaluate(probe), before)
+    # Other weights fit in, and the ensemble does not notice.
+    snapshot.load_weights(other.weights())
+    np.testing.assert_array_equal(snapshot.evaluate(probe), other.evaluate(probe))
+    np.testing.assert_array_equal(ensemble.evaluate(probe), after)
+
+
+@pytest.mark.parametrize(("config", "spec", "name", "learner"), CASES)
 def test_misfits_are_refused_and_change_nothing(config, spec, name, learner):
     ensemble = _trained(config, spec, name, 1)
     weights = ensemble.weights()

@@ -18,6 +18,9 @@ class LearningConfig:
     max_steps: int | None = None
     """Games of training are cut off after this many moves, if those of the trained agent are not cut off before. A game
     that is lost early teaches no more by being played on, and its moves are better spent on the next one."""
+    steady_values: bool = False
+    """Plan each game with the values of its beginning, as the authors' workers do. Otherwise all games are planned with
+    the newest, which is faster: one call of the network serves them all."""
     target: TargetKind = "bootstrap"
     """Value a state should have had: the planner's at the end of the game, one for all members (bootstrap,
     the paper's), at least the return of a solved game (bootstrap_best), half of either (mixed), each member's own

@@ -64,6 +64,7 @@ class Trainer:
             lanes=lanes,
             processes=processes,
             model=model,
+            steady=learning.steady_values,
         )
         width = num_targets(learning.target, values.num_members)
         self.replay = Replay(learning.replay, domain.state_size, values.num_members, self.max_steps, width)

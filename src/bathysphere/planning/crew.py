@@ -46,6 +46,7 @@ class Crew:
         model: Model | None = None,
         num_episodes: int | None = None,
         starts: States | Starts | None = None,
+        steady: bool = False,
     ) -> None:
         if not 1 <= lanes <= batch:
             raise BathysphereError(f"lanes is {lanes}; expected 1 to {batch}, the number of episodes played at once.")
@@ -53,7 +54,7 @@ class Crew:
         starts = find_starts(starts, domain, sequence)  # one stream for all lanes
         self.num_episodes = num_episodes
         self._values, self._model = values, None if model is domain else model
-        plan = Plan(domain, values, config, self._model, starts, lanes)
+        plan = Plan(domain, values, config, self._model, starts, lanes, steady)
         all_lanes = [
             Lane(
                 number=number,

@@ -48,6 +48,7 @@ class Plan:
     model: Model | None
     starts: Starts | None
     lanes: int
+    steady: bool
 
 
 class Report(NamedTuple):
@@ -78,6 +79,7 @@ class Lanes:
                 starts=plan.starts,
                 lane=lane.number,
                 lanes=plan.lanes,
+                steady=plan.steady,
             )
             for lane in mine
         ]

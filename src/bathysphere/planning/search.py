@@ -22,6 +22,7 @@ from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack
 from bathysphere.planning.one_episode import CUT_OFF, RUNNING
 from bathysphere.planning.scoring import choose
 from bathysphere.planning.starts import find_starts
+from bathysphere.planning.steady import SteadyValues, section
 from bathysphere.random_state import generator_state, restore_generator
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
@@ -34,7 +35,7 @@ class Values(Protocol):
 
     It may also have a `version`, a number that changes whenever its answers may. Lanes in other processes are then told
     of new values without a look at all of them before every move. If it looks one category up, it may have a `table`,
-    float32 [R, E], in which it does so: see in_place.py.
+    float32 [R, E], in which it does so: see in_place.py. Steady values need a `snapshot`: see steady.py.
     """
 
     num_members: int
@@ -63,6 +64,7 @@ class Search:
         not given, the domain's own stream, or without one what `domain.initial` draws.
       lane, lanes: this is number `lane` of `lanes` searches side by side: its k-th episode is number k * lanes + lane
         of theirs together, and begins with the start state of that number.
+      steady: plan each episode with the values as they are when it begins, not with the newest.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Search:
         starts: States | Starts | None = None,
         lane: int = 0,
         lanes: int = 1,
+        steady: bool = False,
     ) -> None:
         if batch < 1:
             raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
@@ -114,7 +117,8 @@ class Search:
         self._active = np.zeros(batch, np.bool_)
         self._episode = np.zeros(batch, np.int64)
         self._allocate_scratch()
-        self._world = in_place.find_world(domain, self.sizes)
+        self._steady = SteadyValues(batch, values.num_members) if steady else None
+        self._world = None if steady else in_place.find_world(domain, self.sizes)
         self._start(np.arange(batch))
 
     def step(self, moves: int = 1) -> list[Episode]:
@@ -298,12 +302,16 @@ class Search:
         t0 = clock()
         observations = self.domain.observe(self._bytes(self._new_rows[:num_new]))
         t1 = clock()
-        answer = self.values.evaluate(observations)
+        slots = self._new_slots[:num_new]
+        if self._steady is None:
+            answer = self.values.evaluate(observations)
+        else:
+            answer = self._steady.evaluate(observations, slots)
         t2 = clock()
         values = checked_values(answer, num_new, self.sizes.num_members)
         self.network_calls += num_new
         self.network_batches += 1
-        if not self._store(self.arena, self._new_slots[:num_new], self._new_states[:num_new], values):
+        if not self._store(self.arena, slots, self._new_states[:num_new], values):
             raise BathysphereError(
                 "values.evaluate returned numbers that are not finite. If this came with training, lower the learning "
                 "rate."
@@ -353,6 +361,8 @@ class Search:
         self.seconds["starts"] += time.perf_counter() - before
         seeds = self._rng.integers(2**64, size=len(slots), dtype=np.uint64)
         kernels.start(self.arena, self.config.transpositions, slots, self._pad(states), seeds)
+        if self._steady is not None:
+            self._steady.begin(slots, self.values)
         self._active[slots] = True
         self._episode[slots] = index
         self.num_started += len(slots)
@@ -450,6 +460,7 @@ class Search:
         """Returns everything a resumed search needs to go on bit for bit, half-played episodes included."""
         return {
             **{f"arena.{name}": array for name, array in pack(self.arena).items()},
+            **{f"steady.{name}": array for name, array in (self._steady.state_dict() if self._steady else {}).items()},
             "active": self._active.copy(),
             "episode": self._episode.copy(),
             "num_started": np.array(self.num_started),
@@ -460,8 +471,9 @@ class Search:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; sizes and config must be the same."""
-        packed = {name.removeprefix("arena."): array for name, array in state.items() if name.startswith("arena.")}
-        self.arena = unpack(packed, self.sizes, memory_limit=self.config.memory_limit_mb << 20)
+        self.arena = unpack(section(state, "arena."), self.sizes, memory_limit=self.config.memory_limit_mb << 20)
+        if self._steady is not None:
+            self._steady.load_state_dict(section(state, "steady."), self.values)
         self._active[:] = state["active"]
         self._episode[:] = state["episode"]
         self.num_started = int(state["num_started"])

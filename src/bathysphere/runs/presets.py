@@ -74,7 +74,7 @@ def _paper_toy_montezuma() -> RunConfig:
         search=SearchConfig(risk_coef=3.0, num_subsampled=10, episode_penalty=0.2, dead_end_value=-1.0),
         values=ValuesConfig(network="mlp", num_members=20, hidden=(50, 50)),
         optimiser=OptimiserConfig(name="tf_rmsprop"),
-        learning=LearningConfig(mask=MaskConfig(kind="one_hot")),
+        learning=LearningConfig(mask=MaskConfig(kind="one_hot"), steady_values=True),
     )
 
 

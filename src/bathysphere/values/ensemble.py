@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,6 +72,12 @@ class Ensemble:
     def table(self) -> NDArray[np.float32] | None:
         """What `evaluate` looks one category up in, [R, E], read-only; None if this ensemble is no table."""
         return self._learner.table if isinstance(self._learner, TableLearner) else None
+
+    def snapshot(self) -> Ensemble:
+        """Returns a copy that stays as this ensemble is now; it can be evaluated, not updated."""
+        taken = copy.copy(self)
+        taken._learner = self._learner.snapshot()
+        return taken
 
     def update(self, batch: Batch) -> UpdateStats:
         """Makes one update.

@@ -7,6 +7,7 @@ observation and the weights alone, however many others are evaluated with it.
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -61,6 +62,12 @@ class MlpLayout:
         packed = memory[start : start + size].view(np.float32).reshape(self.shape)
         packed[...] = value
         return packed
+
+    def copy(self, packed: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns a copy that starts where a cache line does."""
+        twin = self.filled(0.0)
+        twin[...] = packed
+        return twin
 
     def initial(self, rng: np.random.Generator, init_scale: float) -> NDArray[np.float32]:
         """Draws the same start as the same network of `networks.build_network` has."""
@@ -145,6 +152,13 @@ class MlpLearner:
                 values += self._prior_scale * self._run(self._prior, inputs, everything, self._base)
             parts.append(values)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def snapshot(self) -> MlpLearner:
+        """Returns a learner with weights of its own, to be evaluated only."""
+        taken = copy.copy(self)
+        taken._weights = self._layout.copy(self._weights)
+        taken._prior = None if self._prior is None else self._layout.copy(self._prior)
+        return taken
 
     def update(self, batch: Batch) -> UpdateStats:
         """Learns from the batches in order, in one kernel call."""

@@ -60,6 +60,13 @@ class NetworkLearner:
             ]
             return np.concatenate(parts)
 
+    def snapshot(self) -> NetworkLearner:
+        """Returns a learner with a network of its own, to be evaluated only."""
+        taken = copy.copy(self)
+        taken._network = taken._playing = copy.deepcopy(self._playing)
+        taken._prior = copy.deepcopy(self._prior)
+        return taken
+
     def update(self, batch: Batch) -> UpdateStats:
         """Learns from the batches in order."""
         num_updates, _, num_members = batch.mask.shape

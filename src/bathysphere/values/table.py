@@ -5,6 +5,7 @@ Needs no network library: evaluation is a gather of rows, and an update touches 
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -62,6 +63,12 @@ class TableLearner:
         window = self._table.view()
         window.flags.writeable = False
         return window
+
+    def snapshot(self) -> TableLearner:
+        """Returns a learner with a table of its own, to be evaluated only."""
+        taken = copy.copy(self)
+        taken._table = self._table.copy()
+        return taken
 
     def update(self, batch: Batch) -> UpdateStats:
         """Learns from the batches in order, in one kernel call."""
