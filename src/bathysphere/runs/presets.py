@@ -89,11 +89,11 @@ def _paper_toy_montezuma_kappa_0() -> RunConfig:
 
 
 def _sokoban_single() -> RunConfig:
-    """One Sokoban board, over and over until it is solved; what failures did reach is learnt as a goal."""
+    """One Sokoban board, over and over until it is solved: deep search, and failures learn what they did reach."""
     config = _paper_sokoban_single()
     return replace(
         config,
-        search=replace(config.search, final_ties="random"),
+        search=replace(config.search, passes=30, final_ties="random"),
         learning=replace(
             config.learning,
             target="bootstrap_best",
