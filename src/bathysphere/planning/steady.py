@@ -1,8 +1,8 @@
 """Values that stay as they are for the whole of an episode, while the ones they come from go on learning.
 
 A search graph that outlives updates holds old values beside new ones. Where values fall as they learn, what was seen
-before an update looks better than what is seen after it, and exploration turns back. So episodes can be planned with
-the values of their beginning, each with its own.
+before an update looks better than what is seen after it, and exploration may turn back. So episodes can be planned
+with the values of their beginning, each with its own.
 """
 
 from __future__ import annotations
