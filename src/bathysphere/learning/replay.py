@@ -12,6 +12,7 @@ from bathysphere.domains.base import States
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.masks import split_mask
 from bathysphere.learning.store import Arrays, GameStore
+from bathysphere.saved_state import section
 from bathysphere.values.batch import Batch
 
 
@@ -173,6 +174,4 @@ class Replay:
         Mutates: the replay.
         """
         for prefix, store in (("solved.", self._solved), ("unsolved.", self._unsolved)):
-            store.load_state_dict(
-                {name.removeprefix(prefix): v for name, v in state.items() if name.startswith(prefix)}
-            )
+            store.load_state_dict(section(state, prefix))

@@ -19,6 +19,7 @@ from bathysphere.learning.replay import Replay
 from bathysphere.learning.targets import num_targets, targets
 from bathysphere.planning import Crew, Episode, SearchConfig
 from bathysphere.random_state import generator_state, restore_generator
+from bathysphere.saved_state import section
 from bathysphere.values.batch import UpdateStats
 from bathysphere.values.ensemble import Ensemble
 
@@ -142,5 +143,5 @@ class Trainer:
             ("crew.", self.crew),
             ("progress.", self.progress),
         ):
-            owner.load_state_dict({k.removeprefix(part): v for k, v in state.items() if k.startswith(part)})
+            owner.load_state_dict(section(state, part))
         restore_generator(self._rng, state["rng"])

@@ -23,6 +23,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.search import Search, Values
+from bathysphere.saved_state import section
 
 _PATIENCE = 5.0  # seconds that a process gets to end by itself
 _BY_STEP = ("states", "actions", "rewards", "search_values")  # arrays of an Episode with a row per step
@@ -118,8 +119,7 @@ class Lanes:
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores these lanes from what all of the crew's returned."""
         for number, search in zip(self._numbers, self._searches, strict=True):
-            prefix = f"lane{number}."
-            search.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+            search.load_state_dict(section(state, f"lane{number}."))
 
 
 class LanesHere:

@@ -22,8 +22,9 @@ from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack
 from bathysphere.planning.one_episode import CUT_OFF, RUNNING
 from bathysphere.planning.scoring import choose
 from bathysphere.planning.starts import find_starts
-from bathysphere.planning.steady import SteadyValues, section
+from bathysphere.planning.steady import SteadyValues
 from bathysphere.random_state import generator_state, restore_generator
+from bathysphere.saved_state import section
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
 MOVES_AT_ONCE = 50  # when nobody looks on: enough to save time, few enough to answer Ctrl-C soon

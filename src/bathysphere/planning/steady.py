@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.checks import checked_values
+from bathysphere.saved_state import section
 
 
 class Snapshot(Protocol):
@@ -87,8 +88,3 @@ class SteadyValues:
         for number in np.unique(self._used_by[self._used_by >= 0]).tolist():
             self._snapshots[number] = values.snapshot()
             self._snapshots[number].load_weights(section(state, f"{number}."))
-
-
-def section(state: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """Returns the entries whose names begin with `prefix`, without it."""
-    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}

@@ -23,6 +23,7 @@ from bathysphere.runs.serialise import config_hash
 from bathysphere.runs.snapshots import Snapshots
 from bathysphere.runs.versions import collect_versions
 from bathysphere.runs.visits import Visits
+from bathysphere.saved_state import section
 
 _DISPLAY_SECONDS = 0.2  # between two looks of the display
 
@@ -108,9 +109,9 @@ class _Run:
         if checkpoint is not None:
             arrays = checkpoint.arrays
             self.trainer.load_state_dict(arrays)
-            self.meter.load_state_dict(_section(arrays, "meter."))
-            self.snapshots.load_state_dict(_section(arrays, "snapshots."))
-            self.visits.load_state_dict(_section(arrays, "visits."))
+            self.meter.load_state_dict(section(arrays, "meter."))
+            self.snapshots.load_state_dict(section(arrays, "snapshots."))
+            self.visits.load_state_dict(section(arrays, "visits."))
             self.seconds_before = checkpoint.seconds
         self.meter.start(self.trainer, self.seconds_before)
         self.writer = MetricsWriter(
@@ -234,7 +235,3 @@ def _signals() -> Iterator[threading.Event]:
         yield interrupted
     finally:
         restore()
-
-
-def _section(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
