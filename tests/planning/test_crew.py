@@ -4,6 +4,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -139,6 +140,38 @@ def test_processes_share_the_threads_of_networks(processes, share):
         assert torch.get_num_threads() == 4
     finally:
         torch.set_num_threads(before)
+
+
+class FailingTable(TableValues):
+    """Values in a table that is lost to all threads but the first, if told so."""
+
+    is_lost = False
+
+    def __init__(self, table):
+        self.num_members = table.shape[1]
+        self.anything = lambda: None  # cannot be pickled
+        self._table = table
+
+    @property
+    def table(self):
+        if self.is_lost and threading.current_thread() is not threading.main_thread():
+            raise BathysphereError("The table is lost.")
+        return self._table
+
+
+def test_lanes_that_play_in_place_are_threads():
+    """They never leave compiled code, so they need no process of their own, and nothing has to travel."""
+    rng = np.random.default_rng(1)
+    world = CompiledGraph.of(RandomGraph.draw(rng))
+    values = FailingTable(rng.normal(size=(len(world.target), 2)).astype(np.float32))
+    crew = Crew(world, values, SearchConfig(passes=4, max_steps=6), batch=4, lanes=2, processes=2)
+    assert not multiprocessing.active_children()
+    crew.step(3)
+    values.is_lost = True
+    with pytest.raises(BathysphereError, match="table is lost"):
+        crew.step()
+    with pytest.raises(BathysphereError, match="interrupted in the middle of a move"):
+        crew.step()
 
 
 def test_the_death_of_a_process_is_noticed_and_the_others_end():

@@ -46,8 +46,9 @@ def score(name, values, coef):
 
 
 def count_votes(name, q, eligible=None):
-    q = np.asarray(q, float)
+    q = np.array(q, float)
     eligible = np.ones(len(q), bool) if eligible is None else np.asarray(eligible)
+    q[~eligible] = -np.inf
     scores = np.full(len(q), 99.0)
     call_joint(find_risk_measure(name).address, q, eligible, 0.0, scores)
     return scores.tolist()
@@ -89,6 +90,20 @@ def test_only_eligible_actions_get_votes():
     q = [[9.0], [1.0], [1.0]]
     assert count_votes("vote", q, [False, True, True])[1:] == [1.0, 1.0]
     assert count_votes("vote_once", q, [False, True, True])[1:] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("num_actions", [3, 4, 5])
+def test_votes_are_counted_alike_for_any_number_of_actions(num_actions):
+    """Four actions are counted by code of their own."""
+    rng = np.random.default_rng(num_actions)
+    for _ in range(200):
+        q = rng.integers(-2, 3, size=(num_actions, 3)) * (1.0 + 4e-6 * rng.integers(-2, 3, size=(num_actions, 3)))
+        eligible = rng.random(num_actions) < 0.7
+        eligible[rng.integers(num_actions)] = True
+        peak = q[eligible].max(axis=0)
+        is_close = np.abs(q - peak) <= 1e-8 + 1e-5 * np.abs(peak)
+        votes = np.array(count_votes("vote", q, eligible))
+        assert votes[eligible].tolist() == is_close[eligible].sum(axis=1).tolist()
 
 
 def test_bonuses():

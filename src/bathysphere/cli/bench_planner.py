@@ -19,7 +19,7 @@ from bathysphere.cli.planner_shares import shares
 from bathysphere.domains import DeepSea, DeepSeaConfig, Domain, SokobanConfig, ToyMontezuma, make_domain
 from bathysphere.planning import Search, SearchConfig, Values
 from bathysphere.planning.crew import Crew
-from bathysphere.planning.search import MOVES_AT_ONCE
+from bathysphere.planning.pace import Pace
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 
 REPEATS = 5
@@ -116,7 +116,9 @@ def speed(work: Work, cores: int = 1, repeats: int | None = None) -> tuple[float
     crew = Crew(work.domain, work.values, work.config, batch=work.batch, lanes=cores, processes=cores)
     # Compiles, and lets the arenas grow: that takes longer than all else, and whole episodes tell how far.
     crew.step(work.config.max_steps or work.domain.max_steps)
-    return statistics.median(_window(crew) for _ in range(repeats or REPEATS)), crew
+    pace = Pace(WINDOW)
+    _window(crew, pace)  # finds out how many moves fill one
+    return statistics.median(_window(crew, pace) for _ in range(repeats or REPEATS)), crew
 
 
 def oracle_speed(work: Work) -> float | None:
@@ -174,10 +176,10 @@ def _row(work: Work, cores: int, slow: float | None) -> dict[str, Any]:
     }
 
 
-def _window(crew: Crew) -> float:
+def _window(crew: Crew, pace: Pace) -> float:
     """Plays for one window and returns steps per second."""
     steps, began = 0, time.perf_counter()
-    while (elapsed := time.perf_counter() - began) < WINDOW:
-        steps += crew.num_active * MOVES_AT_ONCE  # for every episode that ends, another one begins
-        crew.step(MOVES_AT_ONCE)
+    while (elapsed := time.perf_counter() - began) < 0.8 * pace.seconds:  # a call takes about as long
+        steps += crew.num_active * pace.moves  # for every episode that ends, another one begins
+        pace.step(crew)
     return steps / elapsed

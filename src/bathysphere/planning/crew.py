@@ -12,24 +12,28 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model, Starts, States
 from bathysphere.errors import BathysphereError
+from bathysphere.planning import in_place
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.lanes import Lane, LanesElsewhere, LanesHere, Plan, Report, pickled
-from bathysphere.planning.search import MOVES_AT_ONCE, Values
+from bathysphere.planning.lanes import Lane, LanesBeside, LanesElsewhere, LanesHere, Plan, Report, pickled
+from bathysphere.planning.pace import Pace
+from bathysphere.planning.search import Values
 from bathysphere.planning.starts import find_starts
 
 
 class Crew:
     """Plays `batch` episodes as `lanes` lock-step searches, each with its own share of the batch and its own seed.
 
-    Lanes can run in processes of their own. (Threads were no faster than one: each move takes the interpreter back
-    dozens of times.) Which episodes are played depends on the seed and on `lanes`, never on `processes`. The crew's
-    n-th episode begins with the n-th of the start states, if those are numbered.
+    Lanes can run in processes of their own. (Threads were no faster than one where each move takes the interpreter back
+    dozens of times; searches that stay in compiled code, see in_place.py, do run in threads.) Which episodes are played
+    depends on the seed and on `lanes`, never on `processes`. The crew's n-th episode begins with the n-th of the start
+    states, if those are numbered.
 
     Args:
       lanes: number of searches; at most `batch`.
-      processes: how many run at the same time, this one included. With 1 all run here, in turn. With more, domain,
-        values and model must be picklable; values and model that have changed are sent again before the next move.
+      processes: how many lanes run at the same time, one of them here. With 1 all run here, in turn. With more, domain,
+        values and model must be picklable, unless threads will do; values and model that have changed are sent again
+        before the next move.
       The others: as for `Search`.
     """
 
@@ -69,12 +73,16 @@ class Crew:
         shares = [all_lanes[low:high] for low, high in pairwise(bounds)]
         self._sent: bytes | None = None  # values and model as other processes know them
         self._version: int | None = None  # of those values
-        if num_groups > 1:
-            self._sent = pickled((values, self._model))
-            self._version = getattr(values, "version", None)
         # The first share stays here: its episodes need not travel. The others are under way before it begins.
-        elsewhere = [LanesElsewhere(plan, share, num_groups) for share in shares[1:]]
-        self._groups: list[LanesHere | LanesElsewhere] = [LanesHere(plan, shares[0], num_groups), *elsewhere]
+        others: list[LanesBeside | LanesElsewhere]
+        if self._model is None and not steady and in_place.is_possible(domain, values):
+            others = [LanesBeside(plan, share) for share in shares[1:]]
+        else:
+            if num_groups > 1:
+                self._sent = pickled((values, self._model))
+                self._version = getattr(values, "version", None)
+            others = [LanesElsewhere(plan, share, num_groups) for share in shares[1:]]
+        self._groups = [LanesHere(plan, shares[0], num_groups), *others]
         self._reports: list[Report] = []
         self._all(None)
 
@@ -90,9 +98,9 @@ class Crew:
         """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting."""
         if self.num_episodes is None:
             raise BathysphereError("Crew.play needs num_episodes; without it the search never ends.")
-        episodes = []
+        episodes, pace = [], Pace()
         while self.num_active:
-            episodes += self.step(MOVES_AT_ONCE)
+            episodes += pace.step(self)
         return sorted(episodes, key=lambda episode: episode.index)
 
     @property

@@ -66,9 +66,7 @@ class World(NamedTuple):
 
 def find_world(domain: Domain, sizes: Sizes) -> World | None:
     """Returns the domain's compiled rules, or None if it offers none for values that are a table."""
-    if not isinstance(domain, Compilable) or not _stands_for(domain, "compiled_rules", "successors", "observe"):
-        return None
-    if not isinstance(domain.observation, Categories) or math.prod(domain.observation.shape) != 1:
+    if not isinstance(domain, Compilable) or not _has_rules(domain):
         return None
     rules = domain.compiled_rules()
     num_actions, num_words = sizes.num_actions, sizes.words
@@ -88,6 +86,17 @@ def find_world(domain: Domain, sizes: Sizes) -> World | None:
         solved=np.zeros(num_actions, np.bool_),
         counts=np.zeros(3, np.int64),
     )
+
+
+def is_possible(domain: Domain, values: Any) -> bool:
+    """Tells whether a search with these values, in which the domain is its own model, never leaves compiled code."""
+    return _has_rules(domain) and find_table(values, domain, values.num_members) is not None
+
+
+def _has_rules(domain: Domain) -> bool:
+    if not isinstance(domain, Compilable) or not _stands_for(domain, "compiled_rules", "successors", "observe"):
+        return False
+    return isinstance(domain.observation, Categories) and math.prod(domain.observation.shape) == 1
 
 
 def find_table(values: Any, domain: Domain, num_members: int) -> NDArray[np.float32] | None:

@@ -1,4 +1,4 @@
-"""The lanes of a crew: searches in this process, or in others that take orders through a pipe."""
+"""The lanes of a crew: searches here, in a thread, or in other processes that take orders through a pipe."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import traceback
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from multiprocessing.connection import Connection
@@ -149,6 +150,33 @@ class LanesHere:
         """Does nothing: there is no process to end."""
 
 
+class LanesBeside:
+    """Lanes in a thread of this process, for searches that never leave compiled code and so never make others wait."""
+
+    def __init__(self, plan: Plan, mine: list[Lane]) -> None:
+        self._lanes = Lanes(plan, mine)
+        self._thread = ThreadPoolExecutor(1, "bathysphere-lanes")
+        self._answer: Future[Any] | None = None
+        self._is_closed = False
+
+    def ask(self, what: str, *args: Any, news: bytes | None = None) -> None:
+        """Has a method of the lanes called in the thread. News are none here: values are the crew's own."""
+        if self._is_closed:
+            raise _interrupted()
+        self._answer = self._thread.submit(getattr(self._lanes, what), *args)
+
+    def answer(self) -> tuple[Any, Report]:
+        """Waits for what the method returned, and how the lanes stand; or raises what it raised."""
+        said = None if self._answer is None else self._answer.result()
+        self._answer = None
+        return said, self._lanes.report()
+
+    def close(self) -> None:
+        """Has the thread end when it has done what it was told."""
+        self._is_closed = True
+        self._thread.shutdown(wait=False)
+
+
 class LanesElsewhere:
     """Lanes in a process of their own, which ends with this object or with this process, whichever is first.
 
@@ -183,12 +211,16 @@ class LanesElsewhere:
 
     def _death(self) -> BathysphereError:
         if not self.close.alive:
-            return BathysphereError("This crew was interrupted in the middle of a move. Make a new one.")
+            return _interrupted()
         self._process.join(_PATIENCE)
         return BathysphereError(
             f"A planning process ended unexpectedly (exit code {self._process.exitcode}). If memory ran out, lower the "
             "batch; set lanes to 1 to plan in a single process."
         )
+
+
+def _interrupted() -> BathysphereError:
+    return BathysphereError("This crew was interrupted in the middle of a move. Make a new one.")
 
 
 def _num_threads(num_processes: int) -> int | None:

@@ -127,29 +127,29 @@ def select(arena, scratch, rules, separable, joint, bonus, b):
     Returns:
       The leaf's state if only the model knows its children, else -1.
     """
-    stats, edges, nodes, episodes = arena.stats, arena.edges, arena.nodes, arena.episodes
+    stats, edges, nodes, episodes = arena.stats[b], arena.edges[b], arena.nodes[b], arena.episodes
     eligible, scores = scratch.eligible, scratch.scores
     node = np.int64(episodes[b]["root"])
     unknown = np.int64(-1)
     while True:
-        state = nodes[b, node]["state"]
-        entry = stats[b, state]
+        state = nodes[node]["state"]
+        entry = stats[state]
         if entry["terminal"]:
             kind = TERMINAL
             break
-        first = np.int64(nodes[b, node]["child"])
+        first = np.int64(nodes[node]["child"])
         if first < 0:
             kind = EXPANDED
-            if edges[b, state, 0]["child"] >= 0:
-                hang_children(edges, nodes, episodes, b, node)
+            if edges[state, 0]["child"] >= 0:
+                hang_children(arena.edges, arena.nodes, episodes, b, node)
             else:
                 unknown = np.int64(state)
             break
         if rules.tracks_path:
             entry["path_visits"] += 1
         any_eligible = False
-        for a in range(edges.shape[2]):
-            eligible[a] = not rules.avoid_loops or stats[b, nodes[b, first + a]["state"]]["path_visits"] == 0
+        for a in range(edges.shape[1]):
+            eligible[a] = not rules.avoid_loops or stats[nodes[first + a]["state"]]["path_visits"] == 0
             any_eligible |= eligible[a]
         if not any_eligible:
             kind = DEAD_END
@@ -172,37 +172,37 @@ def back_up(arena, scratch, rules, b):
     The leaf of an ordinary pass is not updated; every node above it is.
     Mutates: sums, count, path_visits (back to 0).
     """
-    stats, edges, sums = arena.stats, arena.edges, arena.sums
-    nodes, episodes = arena.nodes, arena.episodes
+    stats, edges, sums = arena.stats[b], arena.edges[b], arena.sums[b]
+    nodes, episodes = arena.nodes[b], arena.episodes
     value, discount = scratch.value, rules.discount
     num_members = value.shape[0]
     root = np.int64(episodes[b]["root"])
     node = np.int64(episodes[b]["leaf"])
     kind = episodes[b]["leaf_kind"]
-    state = nodes[b, node]["state"]
-    entry = stats[b, state]
+    state = nodes[node]["state"]
+    entry = stats[state]
     if kind == TERMINAL:
         value[:] = 0.0
     elif kind == DEAD_END and rules.dead_ends:
         value[:] = rules.dead_end_value
     else:
         for i in range(num_members):
-            value[i] = sums[b, state, i] / entry["count"]
+            value[i] = sums[state, i] / entry["count"]
     if kind == DEAD_END:
         entry["path_visits"] -= 1
         if rules.dead_ends:
             entry["count"] += 1
             for i in range(num_members):
-                sums[b, state, i] += value[i]
+                sums[state, i] += value[i]
     while node != root:
-        parent = np.int64(nodes[b, node]["parent"])
-        state = nodes[b, parent]["state"]
-        reward = edges[b, state, node - nodes[b, parent]["child"]]["reward"]
-        entry = stats[b, state]
+        parent = np.int64(nodes[node]["parent"])
+        state = nodes[parent]["state"]
+        reward = edges[state, node - nodes[parent]["child"]]["reward"]
+        entry = stats[state]
         if rules.tracks_path:
             entry["path_visits"] -= 1
         entry["count"] += 1
-        row = sums[b, state]
+        row = sums[state]
         for i in range(num_members):
             carried = reward + discount * value[i]
             value[i] = carried

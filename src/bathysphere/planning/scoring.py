@@ -35,14 +35,14 @@ def _member_std(sums, members, b, state, count):
 
 
 @inlined
-def _extra(arena, rules, b, state, child, bonus, bonus_coef):
+def _extra(arena, stats, rules, b, state, child, bonus, bonus_coef):
     """Returns what is added to a child's score besides its value: bonus minus penalties."""
-    entry = arena.stats[b, child]
+    entry = stats[child]
     extra = 0.0
     if bonus_coef != 0.0:
         count, num_drawn = np.int64(entry["count"]), np.int64(arena.members.shape[1])
         std = _member_std(arena.sums, arena.members, b, child, count)
-        extra += bonus_coef * bonus(np.int64(arena.stats[b, state]["count"]), count, std, num_drawn)
+        extra += bonus_coef * bonus(np.int64(stats[state]["count"]), count, std, num_drawn)
     if rules.has_penalties:
         extra -= rules.episode_penalty * entry["root_visits"]
         extra -= rules.path_penalty * entry["path_visits"]
@@ -58,25 +58,26 @@ def score_separable(arena, scratch, rules, b, node, measure, risk_coef, cached, 
     Mutates: scratch.scores, scratch.drawn, and with `cached` score and score_count.
     """
     eligible, scores, values, drawn = scratch.eligible, scratch.scores, scratch.drawn, arena.members[b]
-    state, first = arena.nodes[b, node]["state"], np.int64(arena.nodes[b, node]["child"])
+    nodes, stats, edges, sums = arena.nodes[b], arena.stats[b], arena.edges[b], arena.sums[b]
+    state, first = nodes[node]["state"], np.int64(nodes[node]["child"])
     for a in range(eligible.shape[0]):
         if not eligible[a]:
             continue
-        child = arena.nodes[b, first + a]["state"]
-        entry = arena.stats[b, child]
+        child = nodes[first + a]["state"]
+        entry = stats[child]
         count = entry["count"]
         if cached and entry["score_count"] == count:
             risk = entry["score"]
         else:
-            row, share = arena.sums[b, child], 1.0 / count
+            row, share = sums[child], 1.0 / count
             for i in range(values.shape[0]):
                 values[i] = row[drawn[i]] * share
             risk = measure(values, risk_coef)
             if cached:
                 entry["score"] = risk
                 entry["score_count"] = count
-        extra = _extra(arena, rules, b, state, child, bonus, bonus_coef)
-        scores[a] = arena.edges[b, state, a]["reward"] + rules.discount * (risk + extra)
+        extra = _extra(arena, stats, rules, b, state, child, bonus, bonus_coef)
+        scores[a] = edges[state, a]["reward"] + rules.discount * (risk + extra)
 
 
 @inlined
@@ -86,16 +87,19 @@ def score_joint(arena, scratch, rules, b, node, measure, risk_coef, bonus, bonus
     Mutates: scratch.scores, scratch.q.
     """
     eligible, q, drawn = scratch.eligible, scratch.q, arena.members[b]
-    state, first = arena.nodes[b, node]["state"], np.int64(arena.nodes[b, node]["child"])
+    nodes, stats, edges, sums = arena.nodes[b], arena.stats[b], arena.edges[b], arena.sums[b]
+    state, first = nodes[node]["state"], np.int64(nodes[node]["child"])
     for a in range(eligible.shape[0]):
         if not eligible[a]:
+            for i in range(q.shape[1]):
+                q[a, i] = -np.inf
             continue
-        child = arena.nodes[b, first + a]["state"]
-        share = 1.0 / arena.stats[b, child]["count"]
-        reward = arena.edges[b, state, a]["reward"]
-        extra = _extra(arena, rules, b, state, child, bonus, bonus_coef)
+        child = nodes[first + a]["state"]
+        share = 1.0 / stats[child]["count"]
+        reward = edges[state, a]["reward"]
+        extra = _extra(arena, stats, rules, b, state, child, bonus, bonus_coef)
         for i in range(q.shape[1]):
-            q[a, i] = reward + rules.discount * (arena.sums[b, child, drawn[i]] * share + extra)
+            q[a, i] = reward + rules.discount * (sums[child, drawn[i]] * share + extra)
     measure(q, eligible, risk_coef, scratch.scores)
 
 

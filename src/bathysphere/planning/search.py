@@ -20,6 +20,7 @@ from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode, read_episodes
 from bathysphere.planning.graph import Arena, Sizes, allocate, ensure_room, pack, unpack
 from bathysphere.planning.one_episode import CUT_OFF, RUNNING
+from bathysphere.planning.pace import Pace
 from bathysphere.planning.scoring import choose
 from bathysphere.planning.starts import find_starts
 from bathysphere.planning.steady import SteadyValues
@@ -27,7 +28,6 @@ from bathysphere.random_state import generator_state, restore_generator
 from bathysphere.saved_state import section
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
-MOVES_AT_ONCE = 50  # when nobody looks on: enough to save time, few enough to answer Ctrl-C soon
 PHASES = ("starts", "sweep", "model", "insert", "network", "other")
 
 
@@ -163,9 +163,9 @@ class Search:
         """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting."""
         if self.num_episodes is None:
             raise BathysphereError("Search.play needs num_episodes; without it the search never ends.")
-        episodes = []
+        episodes, pace = [], Pace()
         while self._active.any():
-            episodes += self.step(MOVES_AT_ONCE)
+            episodes += pace.step(self)
         return sorted(episodes, key=lambda episode: episode.index)
 
     @property
