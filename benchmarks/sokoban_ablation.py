@@ -44,7 +44,7 @@ VARIANTS: dict[str, RunConfig] = {
     "no symmetries": change("learning", symmetries=False),
     "an update per 10 steps": change("learning", steps_per_update=10.0),
     "all heads learn from all entries": change("learning", mask=MaskConfig(kind="none")),
-    "5 plain convolutions": change("values", conv_layers=5, residual=False),
+    "5 plain convolutions": change("values", conv_layers=5, residual=False, global_pooling=False),
     "one head": replace(
         BASE,
         values=replace(BASE.values, num_members=1),
