@@ -3,7 +3,6 @@ import pytest
 
 from bathysphere.domains.sokoban import GeneratorConfig, Sokoban, SokobanConfig
 from bathysphere.learning.config import LearningConfig
-from bathysphere.learning.lessons import CutOffConfig
 from bathysphere.learning.trainer import Trainer
 from bathysphere.planning import SearchConfig
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
@@ -50,24 +49,6 @@ def test_games_of_training_can_be_shorter_than_those_of_the_agent():
     assert trainer.search.max_steps is None
     assert (trainer.max_steps, trainer.domain.max_steps) == (7, 30)
     assert play(LearningConfig(max_steps=31, min_games=10**6), 1)[0].max_steps == 30  # but not longer
-
-
-def test_of_lost_games_only_the_end_is_remembered():
-    learning = LearningConfig(max_steps=12, hindsight=0.5, cut_off=CutOffConfig(last_moves=5), min_games=10**6)
-    trainer, games = play(learning, 30)
-    state = trainer.replay.state_dict()
-    lengths, last = state["unsolved.lengths"], state["unsolved.targets"][np.cumsum(state["unsolved.lengths"]) - 1, 0]
-    is_relabelled = last == 10
-    assert lengths[~is_relabelled].max() == 5
-    assert lengths[is_relabelled].max() > 5  # another goal was reached, so all moves led there
-    assert len(lengths) == sum(not game.solved for game in games)
-
-
-def test_a_learner_that_forgets_every_game_waits():
-    learning = LearningConfig(max_steps=3, cut_off=CutOffConfig(max_value=-1e9), min_games=0)
-    trainer, games = play(learning, 20)
-    assert trainer.replay.num_games_added == sum(game.solved for game in games)
-    assert (trainer.progress.updates == 0) == (trainer.replay.num_games_added == 0)
 
 
 def steady_trainer(steady):

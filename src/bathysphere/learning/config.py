@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.lessons import CutOffConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.learning.replay import ReplayConfig
 from bathysphere.learning.targets import TargetKind
@@ -30,8 +29,6 @@ class LearningConfig:
     """Probability that an unsolved game is relabelled towards what it did reach (domains that offer it)."""
     hindsight_as: Literal["unsolved", "solved"] = "unsolved"
     """Class in which replay keeps relabelled games: as they ended (the authors' code), or as what they are now."""
-    cut_off: CutOffConfig = field(default_factory=CutOffConfig)
-    """What is remembered of games that ran into the step limit, unless hindsight gave them another goal."""
     symmetries: bool = False
     """Replace every state that is learnt from by one of equal value (domains that offer it)."""
     batch_size: int = 32

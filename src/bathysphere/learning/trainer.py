@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bathysphere.domains.base import Domain, Model
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.hindsight import with_hindsight
-from bathysphere.learning.lessons import lesson
 from bathysphere.learning.masks import draw_mask
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.replay import Replay
@@ -95,11 +94,6 @@ class Trainer:
         game = with_hindsight(episode, self.domain, learning.hindsight, self._rng)
         # The search was after the old goal, so a game that reached a new one learns from what it returned.
         has_new_goal = game is not episode and bool(game.rewards.any())
-        if not has_new_goal:
-            taught = lesson(game, learning.cut_off)
-            if taught is None:
-                return
-            game = taught
         values = targets(game, "factual_rewards" if has_new_goal else learning.target, self.search.discount)
         values = np.broadcast_to(values, (len(game), num_targets(learning.target, self.values.num_members)))
         mask = draw_mask(learning.mask, len(game), self.values.num_members, self._rng)
@@ -109,7 +103,7 @@ class Trainer:
     def _learn(self) -> None:
         """Catches up: one update per `steps_per_update` real steps of finished games, after `min_games`."""
         learning, progress = self.learning, self.progress
-        if progress.episodes <= learning.min_games or self.replay.num_games_added == 0:
+        if progress.episodes <= learning.min_games:
             return
         # As many updates as keep updates * steps_per_update below the steps received, and one to reach them.
         due = int(np.ceil(progress.learnt_steps / learning.steps_per_update)) - progress.updates
