@@ -14,7 +14,7 @@ def test_every_benchmark_can_be_loaded(path):
     assert "main" in runpy.run_path(str(path))
 
 
-def test_the_ablation_changes_one_thing_at_a_time(monkeypatch, capsys):
+def test_the_ablation_explains_itself_and_repeats_nothing(monkeypatch, capsys):
     path = next(path for path in BENCHMARKS if path.stem == "sokoban_ablation")
     variants = runpy.run_path(str(path))["VARIANTS"]
     assert len(set(map(repr, variants.values()))) == len(variants)  # none repeats another

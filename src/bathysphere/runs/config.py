@@ -65,7 +65,7 @@ class RunConfig:
     batch: int = 32
     """Episodes played at once, in lock step. More is faster, and further from one-at-a-time learning."""
     lanes: int = 1
-    """Parts the batch is cut into, planned side by side in processes. Part of what decides the run."""
+    """Parts the batch is cut into, planned side by side in processes or threads. Part of what decides the run."""
     log_every: int = 1000
     """Real environment steps between two rows of the metrics."""
     device: str = "cpu"
