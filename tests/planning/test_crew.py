@@ -143,9 +143,9 @@ def test_processes_share_the_threads_of_networks(processes, share):
 
 
 class FailingTable(TableValues):
-    """Values in a table that is lost to all threads but the first, if told so."""
+    """Values in a table that is lost to the first thread, or to all others, if told so."""
 
-    is_lost = False
+    lost_to_first: bool | None = None
 
     def __init__(self, table):
         self.num_members = table.shape[1]
@@ -154,7 +154,7 @@ class FailingTable(TableValues):
 
     @property
     def table(self):
-        if self.is_lost and threading.current_thread() is not threading.main_thread():
+        if self.lost_to_first is (threading.current_thread() is threading.main_thread()):
             raise BathysphereError("The table is lost.")
         return self._table
 
@@ -167,11 +167,28 @@ def test_lanes_that_play_in_place_are_threads():
     crew = Crew(world, values, SearchConfig(passes=4, max_steps=6), batch=4, lanes=2, processes=2)
     assert not multiprocessing.active_children()
     crew.step(3)
-    values.is_lost = True
+    values.lost_to_first = False
     with pytest.raises(BathysphereError, match="table is lost"):
         crew.step()
     with pytest.raises(BathysphereError, match="interrupted in the middle of a move"):
         crew.step()
+
+
+def test_a_thread_that_plays_ends_when_the_others_fail():
+    rng = np.random.default_rng(1)
+    world = CompiledGraph.of(RandomGraph.draw(rng))
+    values = FailingTable(rng.normal(size=(len(world.target), 2)).astype(np.float32))
+    config = SearchConfig(passes=4, max_steps=6)
+    crew = Crew(world, values, config, batch=4, lanes=2, processes=2, num_episodes=10**9)
+    values.lost_to_first = True
+    before = threading.active_count()
+    with pytest.raises(BathysphereError, match="table is lost"):
+        crew.play()
+    for thread in threading.enumerate():
+        if thread.name.startswith("bathysphere-lanes"):
+            thread.join(timeout=60)  # a billion games would take hours
+            assert not thread.is_alive()
+    assert threading.active_count() <= before
 
 
 def test_the_death_of_a_process_is_noticed_and_the_others_end():

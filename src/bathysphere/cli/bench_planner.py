@@ -23,7 +23,7 @@ from bathysphere.planning.pace import Pace
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 
 REPEATS = 5
-WINDOW = 0.5  # seconds per repeat
+WINDOW = 2.0  # seconds per repeat, at whose end lanes wait for each other: rather often, for `Crew.play` does so once
 ORACLE_SECONDS = 1.0
 
 

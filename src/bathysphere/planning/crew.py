@@ -16,7 +16,6 @@ from bathysphere.planning import in_place
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.lanes import Lane, LanesBeside, LanesElsewhere, LanesHere, Plan, Report, pickled
-from bathysphere.planning.pace import Pace
 from bathysphere.planning.search import Values
 from bathysphere.planning.starts import find_starts
 
@@ -95,12 +94,13 @@ class Crew:
         return [episode for episodes in self._all("step", moves, news=self._news()) for episode in episodes]
 
     def play(self) -> list[Episode]:
-        """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting."""
+        """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting.
+
+        Lanes wait for each other only at the end.
+        """
         if self.num_episodes is None:
             raise BathysphereError("Crew.play needs num_episodes; without it the search never ends.")
-        episodes, pace = [], Pace()
-        while self.num_active:
-            episodes += pace.step(self)
+        episodes = [episode for played in self._all("play", news=self._news()) for episode in played]
         return sorted(episodes, key=lambda episode: episode.index)
 
     @property

@@ -23,6 +23,7 @@ from bathysphere.domains.base import Domain, Model, Starts
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
+from bathysphere.planning.pace import Pace
 from bathysphere.planning.search import Search, Values
 from bathysphere.saved_state import section
 
@@ -69,6 +70,7 @@ class Lanes:
 
     def __init__(self, plan: Plan, mine: list[Lane]) -> None:
         self._numbers = [lane.number for lane in mine]
+        self._is_stopped = False
         self._searches = [
             Search(
                 plan.domain,
@@ -96,6 +98,19 @@ class Lanes:
     def step(self, moves: int) -> list[Episode]:
         """Makes `moves` moves in every running episode; returns the episodes that finished, lane after lane."""
         return [episode for search in self._searches for episode in search.step(moves)]
+
+    def play(self) -> list[Episode]:
+        """Plays until no episode is left or somebody calls `stop`; returns the episodes that finished."""
+        episodes = []
+        for search in self._searches:
+            pace = Pace()
+            while search.active.any() and not self._is_stopped:
+                episodes += pace.step(search)
+        return episodes
+
+    def stop(self) -> None:
+        """Has `play`, in another thread, return soon."""
+        self._is_stopped = True
 
     def report(self) -> Report:
         """Sums up all lanes."""
@@ -172,8 +187,9 @@ class LanesBeside:
         return said, self._lanes.report()
 
     def close(self) -> None:
-        """Has the thread end when it has done what it was told."""
+        """Has the thread end as soon as it can."""
         self._is_closed = True
+        self._lanes.stop()
         self._thread.shutdown(wait=False)
 
 
@@ -284,7 +300,7 @@ def _serve(pipe: Connection, order: bytes) -> None:
             if news is not None:
                 lanes.learn(news)
             said = getattr(lanes, what)(*args)
-            if what == "step":
+            if what in ("step", "play"):
                 said = _fold(said)
         except Exception as caught:
             error = _portable(caught)

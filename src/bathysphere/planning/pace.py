@@ -17,8 +17,8 @@ class _Player(Protocol):
 class Pace:
     """Makes moves in calls that take about `seconds` each.
 
-    Few long calls save time, and lanes wait for each other only at the end of each; but while one lasts nobody answers
-    Ctrl-C. Which episodes are played does not depend on it.
+    Few long calls save time, but while one lasts nobody answers Ctrl-C. Which episodes are played does not depend on
+    it.
     """
 
     def __init__(self, seconds: float = 0.5) -> None:
