@@ -324,9 +324,13 @@ class TestRefusals:
             Ensemble(MLP, OptimiserConfig("delta", 0.3), Features(6), 0)
 
 
-def test_the_learning_rate_falls():
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [({"half_life": 1}, (0.06, 0.03, 0.02)), ({"anneal_over": 3}, (0.045, 0.015, 0.0, 0.0))],
+)
+def test_the_learning_rate_falls(schedule, rates):
     rng, spec, config = np.random.default_rng(3), Features(6), ValuesConfig("linear", num_members=2)
-    batch = batches(spec, 2, 3, 8, rng)
+    batch = batches(spec, 2, len(rates), 8, rng)
 
     def trained(settings, state, u):
         ensemble = Ensemble(config, settings, spec, 0)
@@ -335,12 +339,21 @@ def test_the_learning_rate_falls():
         ensemble.update(one(batch, u))
         return ensemble.state_dict()
 
-    halving, steady = None, None
-    for u, rate in enumerate((0.06, 0.03, 0.02)):
-        halving = trained(OptimiserConfig(name="sgd", learning_rate=0.06, half_life=1), halving, u)
-        steady = trained(OptimiserConfig(name="sgd", learning_rate=rate), steady, u)
+    falling, steady = None, Ensemble(config, OptimiserConfig(), spec, 0).weights()
+    for u, rate in enumerate(rates):
+        falling = trained(OptimiserConfig(name="sgd", learning_rate=0.06, **schedule), falling, u)
+        if rate:
+            steady = trained(OptimiserConfig(name="sgd", learning_rate=rate), steady, u)
         for key, value in steady.items():
-            np.testing.assert_allclose(halving[key], value, rtol=1e-6)
+            np.testing.assert_allclose(falling[key], value, rtol=1e-6)
+
+
+def test_a_rate_that_is_annealed_rises_first():
+    rates = [OptimiserConfig(learning_rate=1.0, anneal_over=100).rate(u) for u in range(101)]
+    np.testing.assert_allclose(rates[:4], [0.2, 0.4, 0.6, 0.8], atol=0.01)
+    assert max(rates) == rates[4] > 0.99
+    assert rates[4:100] == sorted(rates[4:100], reverse=True)
+    assert rates[99] == rates[100] == 0.0
 
 
 @pytest.mark.parametrize("config", [TABLE, MLP])

@@ -11,6 +11,7 @@ from bathysphere.runs.agent import load_trained
 from bathysphere.runs.card import Card, read_measurements, train_command
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.files import read_json
+from bathysphere.runs.polish import polished_with
 
 
 def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_file.AgentFile:
@@ -34,7 +35,7 @@ def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_fil
     weights = agent_file.halved(trained.values.weights())
     fingerprint = agent_file.weights_fingerprint(weights)
     card = Card(
-        command=train_command(trained.config),
+        command=polished_with(directory) or train_command(trained.config),
         seed=trained.config.seed,
         commit=versions["commit"],
         env_steps=meta["env_steps"],

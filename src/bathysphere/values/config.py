@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,6 +91,9 @@ class OptimiserConfig:
     half_life: int | None = None
     """h: the learning rate of update u is divided by 1 + u / h, so it has halved after h updates and quartered after
     3 h. None: it stays (the paper's)."""
+    anneal_over: int | None = None
+    """n: the learning rate rises for the first twentieth of n updates, then falls along a cosine to zero at the n-th,
+    where it stays. None: it does not."""
     decay: float = 0.9
     """Smoothing of the mean square in tf_rmsprop and rmsprop (adam keeps PyTorch's betas)."""
     eps: float = 1e-10
@@ -116,6 +120,11 @@ class OptimiserConfig:
             raise BathysphereError(f"optimiser.averaging must be in [0, 1), got {self.averaging}; 0 is off.")
         if self.half_life is not None and self.half_life < 1:
             raise BathysphereError(f"optimiser.half_life must be at least 1 update (or none), got {self.half_life}.")
+        if self.anneal_over is not None and (self.anneal_over < 1 or self.half_life is not None):
+            raise BathysphereError(
+                f"optimiser.anneal_over is {self.anneal_over} with half_life {self.half_life}; expected at least 1 "
+                "update (or none), and one of the two."
+            )
         if self.weight_decay < 0 or (self.weight_decay and self.name != "adam"):
             raise BathysphereError(
                 f"optimiser.weight_decay is {self.weight_decay} with {self.name}; it must not be negative, and needs "
@@ -124,10 +133,20 @@ class OptimiserConfig:
         if self.l2 < 0:
             raise BathysphereError(f"optimiser.l2 must not be negative, got {self.l2}; 0 is off.")
 
+    def rate(self, num_updates: int) -> float:
+        """Returns the learning rate after that many updates."""
+        if self.half_life is not None:
+            return self.learning_rate / (1 + num_updates / self.half_life)
+        if self.anneal_over is not None:
+            done = min((num_updates + 1) / self.anneal_over, 1.0)
+            return self.learning_rate * min(20 * done, 1.0) * (1 + math.cos(math.pi * done)) / 2
+        return self.learning_rate
+
     @property
     def is_extended(self) -> bool:
         """Whether it does more than the compiled learners do."""
-        return self.half_life is not None or self.averaging > 0 or self.weight_decay > 0
+        is_falling = self.half_life is not None or self.anneal_over is not None
+        return is_falling or self.averaging > 0 or self.weight_decay > 0
 
 
 def _positive(config: ValuesConfig | OptimiserConfig, *names: str) -> None:

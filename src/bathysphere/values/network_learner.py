@@ -146,10 +146,8 @@ class NetworkLearner:
         return values + self._prior_scale * prior
 
     def _set_rate(self) -> None:
-        if self._settings.half_life is not None:
-            rate = self._settings.learning_rate / (1 + self._num_updates / self._settings.half_life)
-            for group in self._optimiser.param_groups:
-                group["lr"] = rate
+        for group in self._optimiser.param_groups:
+            group["lr"] = self._settings.rate(self._num_updates)
 
     @torch.no_grad()
     def _average(self) -> None:
