@@ -11,16 +11,17 @@ from bathysphere.domains import make_domain
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.config import RunConfig
 from bathysphere.runs.models import make_model
+from bathysphere.runs.origin import begin_with
 from bathysphere.runs.towers import plant_towers
 from bathysphere.values.ensemble import Ensemble
 
 
-def make_trainer(config: RunConfig, *, towers: bool = True, run_dir: Path | None = None) -> Trainer:
+def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None = None) -> Trainer:
     """Builds the trainer a config describes, ready to begin (or to load a checkpoint).
 
     Args:
       config: the run.
-      towers: whether to read the towers of the values from the runs that trained them; a checkpoint has its own.
+      is_new: whether to read weights or towers of the values from the agents they come from; a checkpoint has its own.
       run_dir: the run directory, if there is one already; it has a copy of the learned model.
     """
     weights_seed, trainer_seed = np.random.SeedSequence(config.seed).spawn(2)
@@ -32,8 +33,10 @@ def make_trainer(config: RunConfig, *, towers: bool = True, run_dir: Path | None
         np.random.default_rng(weights_seed),
         config.device,
     )
-    if config.values.num_towers and towers:
+    if config.values.num_towers and is_new:
         plant_towers(values, config, domain.observation)
+    if config.start_from is not None and is_new:
+        begin_with(values, config.start_from, domain.observation)
     return Trainer(
         domain,
         values,

@@ -82,6 +82,8 @@ class RunConfig:
     towers: tuple[str, ...] = ()
     """Agents (names, files or run directories) whose values become the towers (values.num_towers); read once, when the
     run begins."""
+    start_from: str | None = None
+    """Agent (name, file or run directory) with whose weights the run begins; read once, when it does. None: random."""
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     """How targets change the ensemble."""
     learning: LearningConfig = field(default_factory=LearningConfig)
@@ -105,6 +107,8 @@ class RunConfig:
                 f"towers names {len(self.towers)} runs, but values.num_towers is {self.values.num_towers}; "
                 "name as many."
             )
+        if self.start_from is not None and self.values.num_towers:
+            raise BathysphereError("start_from and values.num_towers both say where weights come from; leave one out.")
         drawn = self.search.num_subsampled
         if drawn is not None and drawn > self.values.num_members:
             raise BathysphereError(

@@ -102,7 +102,7 @@ class _Run:
     def _prepare(self, fallback: bool) -> None:
         """Builds the parts and brings them to the newest checkpoint."""
         checkpoint = self.store.load(fallback=fallback)
-        self.trainer: Trainer = make_trainer(self.config, towers=checkpoint is None, run_dir=self.directory.path)
+        self.trainer: Trainer = make_trainer(self.config, is_new=checkpoint is None, run_dir=self.directory.path)
         self.meter = Meter(self.config.log_every)
         self.snapshots = Snapshots(self.trainer)
         self.visits = Visits(self.trainer.domain)

@@ -18,8 +18,8 @@ from bathysphere.errors import BathysphereError
 from bathysphere.runs.config import RunConfig
 
 # What may change between the parts of one run; all else decides what happens in it.
-# A checkpoint holds its towers, so that nobody looks again for the runs they came from.
-FREE = ("preset", "steps", "log_every", "towers", "stop", "checkpoint")
+# A checkpoint holds its weights and towers, so that nobody looks again for the runs they came from.
+FREE = ("preset", "steps", "log_every", "towers", "start_from", "stop", "checkpoint")
 
 Kind = TypeVar("Kind")
 

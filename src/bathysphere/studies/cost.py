@@ -32,7 +32,7 @@ def measure_speed(config: RunConfig) -> float:
 
 
 def _measure(config: RunConfig) -> float:
-    trainer = make_trainer(override(config, {"search": {"max_steps": 20}, "learning": {"min_games": 1}}), towers=False)
+    trainer = make_trainer(override(config, {"search": {"max_steps": 20}, "learning": {"min_games": 1}}), is_new=False)
     _advance(trainer, _WARM_UP)
     before, began = trainer.progress.env_steps, time.perf_counter()
     _advance(trainer, _SECONDS)
