@@ -16,7 +16,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "evaluate": ("bathysphere.cli.evaluate", "let an agent play, and count its wins"),
     "watch": ("bathysphere.cli.watch", "watch an agent play, in the terminal or as a film"),
     "solve": ("bathysphere.cli.solve", "solve Sokoban levels of your own"),
-    "polish": ("bathysphere.cli.polish", "let an agent learn once more from the games its run remembers"),
     "agents": ("bathysphere.cli.agents", "list the agents that come trained, and make agents of runs"),
     "runs": ("bathysphere.cli.runs", "list and compare runs"),
     "reproduce": ("bathysphere.cli.reproduce", "run one of the paper's tables or figures again"),

@@ -20,7 +20,7 @@ from bathysphere.learning.targets import num_targets, targets
 from bathysphere.planning import Crew, Episode, SearchConfig
 from bathysphere.random_state import generator_state, restore_generator
 from bathysphere.saved_state import section
-from bathysphere.values.batch import Batch, UpdateStats
+from bathysphere.values.batch import UpdateStats
 from bathysphere.values.ensemble import Ensemble
 
 MAX_UPDATES_AT_ONCE = 256  # bounds the memory of one burst of updates
@@ -54,7 +54,8 @@ class Trainer:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         play_seed, learn_seed = sequence.spawn(2)
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
-        self.max_steps = longest_game(domain, search, learning)
+        usual = search.max_steps or domain.max_steps
+        self.max_steps = min(learning.max_steps or usual, usual)  # of one game
         self.crew = Crew(
             domain,
             values,
@@ -66,7 +67,8 @@ class Trainer:
             model=model,
             steady=learning.steady_values,
         )
-        self.replay = make_replay(domain, search, learning, values.num_members)
+        width = num_targets(learning.target, values.num_members)
+        self.replay = Replay(learning.replay, domain.state_size, values.num_members, self.max_steps, width)
         self.progress = Progress()
         self.last_update: UpdateStats | None = None
         self.learning_seconds = 0.0  # in all that is not playing
@@ -107,7 +109,12 @@ class Trainer:
         due = int(np.ceil(progress.learnt_steps / learning.steps_per_update)) - progress.updates
         while due > 0:
             num = min(due, MAX_UPDATES_AT_ONCE)
-            batch = draw_batches(self.replay, self.domain, learning, num, self._rng)
+            sample = self.replay.sample(num, learning.batch_size, self._rng)
+            if learning.mask.kind == "split":
+                sample = sample.split()
+            if learning.symmetries:
+                sample = sample.transformed(self.domain, self._rng)
+            batch = sample.observed(self.domain)
             began = time.perf_counter()
             self.last_update = self.values.update_many(batch)
             self.update_seconds += time.perf_counter() - began
@@ -138,27 +145,3 @@ class Trainer:
         ):
             owner.load_state_dict(section(state, part))
         restore_generator(self._rng, state["rng"])
-
-
-def longest_game(domain: Domain, search: SearchConfig, learning: LearningConfig) -> int:
-    """Returns the most moves that a game of training can have."""
-    usual = search.max_steps or domain.max_steps
-    return min(learning.max_steps or usual, usual)
-
-
-def make_replay(domain: Domain, search: SearchConfig, learning: LearningConfig, num_members: int) -> Replay:
-    """Returns the memory of a training with these settings, still empty."""
-    width, longest = num_targets(learning.target, num_members), longest_game(domain, search, learning)
-    return Replay(learning.replay, domain.state_size, num_members, longest, width)
-
-
-def draw_batches(
-    replay: Replay, domain: Domain, learning: LearningConfig, num_batches: int, rng: np.random.Generator
-) -> Batch:
-    """Draws what the next updates learn from."""
-    sample = replay.sample(num_batches, learning.batch_size, rng)
-    if learning.mask.kind == "split":
-        sample = sample.split()
-    if learning.symmetries:
-        sample = sample.transformed(domain, rng)
-    return sample.observed(domain)

@@ -31,7 +31,7 @@ class RunDirectory:
         self.result_file = path / "result.json"
         self.model_file = path / "model.safetensors"
         self.evaluation_file = path / "evaluation.json"
-        self.polish_file = path / "polish.json"
+        self.origin_file = path / "origin.json"
         self.tensorboard = path / "tensorboard"
         self.checkpoints = path / "checkpoints"
         self.pictures = path / "pictures"

@@ -8,10 +8,10 @@ from pathlib import Path
 from bathysphere.errors import BathysphereError
 from bathysphere.runs import agent_file
 from bathysphere.runs.agent import load_trained
-from bathysphere.runs.card import Card, read_measurements, train_command
+from bathysphere.runs.card import Card, read_measurements
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.files import read_json
-from bathysphere.runs.polish import polished_with
+from bathysphere.runs.origin import Lineage
 
 
 def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_file.AgentFile:
@@ -30,16 +30,15 @@ def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_fil
     if directory.is_running():  # its checkpoints come and go
         raise BathysphereError(f"{run_dir} is being trained right now. Wait until it ends, or stop it first.")
     trained = load_trained(directory.path)
-    store = directory.checkpoint_store()
-    meta, versions = store.read_meta(store.newest()), read_json(directory.versions_file)
+    lineage, versions = Lineage.of(directory.path), read_json(directory.versions_file)
     weights = agent_file.halved(trained.values.weights())
     fingerprint = agent_file.weights_fingerprint(weights)
     card = Card(
-        command=polished_with(directory) or train_command(trained.config),
+        command=lineage.command,
         seed=trained.config.seed,
         commit=versions["commit"],
-        env_steps=meta["env_steps"],
-        seconds=meta["seconds"],
+        env_steps=lineage.env_steps,
+        seconds=lineage.seconds,
         machine=versions["machine"],
         results=tuple(m for file in results for m in read_measurements(file, fingerprint)),
     )

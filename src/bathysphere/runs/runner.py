@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.files import read_json, write_json
 from bathysphere.runs.metrics import Meter, MetricsWriter, Row
 from bathysphere.runs.models import model_errors
+from bathysphere.runs.origin import Lineage
 from bathysphere.runs.serialise import config_hash
 from bathysphere.runs.snapshots import Snapshots
 from bathysphere.runs.versions import collect_versions
@@ -103,6 +105,8 @@ class _Run:
         """Builds the parts and brings them to the newest checkpoint."""
         checkpoint = self.store.load(fallback=fallback)
         self.trainer: Trainer = make_trainer(self.config, is_new=checkpoint is None, run_dir=self.directory.path)
+        if self.config.start_from is not None and checkpoint is None:
+            write_json(self.directory.origin_file, asdict(Lineage.of(self.config.start_from)))
         self.meter = Meter(self.config.log_every)
         self.snapshots = Snapshots(self.trainer)
         self.visits = Visits(self.trainer.domain)
