@@ -72,7 +72,7 @@ def measure_ours(batch: int) -> float:
     """Returns our passes per second, real moves included."""
     from bathysphere.cli import bench_planner
 
-    steps, _ = bench_planner.speed(bench_planner.deep_sea(batch), repeats=REPEATS)
+    ((steps, _),) = bench_planner.speeds(bench_planner.deep_sea(batch), repeats=REPEATS)
     return steps * SIMULATIONS
 
 

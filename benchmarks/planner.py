@@ -19,12 +19,10 @@ def main() -> None:
     print(f"| B | {' | '.join(names + [f'{name}, 2 cores' for name in names])} |")
     print("|---:|" + "---:|" * 2 * len(names))
     for batch in BATCHES:
-        speeds = [
-            f"{bench_planner.speed(make(batch), cores, repeats=3)[0]:,.0f}" if batch >= cores else ""
-            for cores in (1, 2)
-            for make in bench_planner.WORKS
-        ]
-        print(f"| {batch:,} | {' | '.join(speeds)} |", flush=True)
+        all_cores = (1, 2) if batch > 1 else (1,)
+        works = [bench_planner.speeds(make(batch), all_cores, repeats=3) for make in bench_planner.WORKS]
+        cells = [f"{work[n][0]:,.0f}" if n < len(all_cores) else "" for n in (0, 1) for work in works]
+        print(f"| {batch:,} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

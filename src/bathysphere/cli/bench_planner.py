@@ -6,7 +6,7 @@ import importlib.util
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,8 +89,9 @@ def bench_planner() -> dict[str, Any]:
         for make in WORKS:
             work = make()
             slow = oracle_speed(work)
-            for cores in (1, 2) if (os.cpu_count() or 1) > 1 else (1,):
-                rows.append(_row(work, cores, slow))
+            all_cores = (1, 2) if (os.cpu_count() or 1) > 1 else (1,)
+            for cores, (fast, crew) in zip(all_cores, speeds(work, all_cores), strict=True):
+                rows.append(_row(work, cores, slow, fast, crew))
         return {"rows": rows}
     finally:
         torch.set_num_threads(threads)
@@ -111,14 +112,22 @@ def describe(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def speed(work: Work, cores: int = 1, repeats: int | None = None) -> tuple[float, Crew]:
-    """Returns real steps per second, the median of several windows, and the crew that made them."""
-    crew = Crew(work.domain, work.values, work.config, batch=work.batch, lanes=cores, processes=cores)
-    # Compiles, and lets the arenas grow: that takes longer than all else, and whole episodes tell how far.
-    crew.step(work.config.max_steps or work.domain.max_steps)
-    pace = Pace(WINDOW)
-    _window(crew, pace)  # finds out how many moves fill one
-    return statistics.median(_window(crew, pace) for _ in range(repeats or REPEATS)), crew
+def speeds(work: Work, all_cores: Sequence[int] = (1,), repeats: int | None = None) -> list[tuple[float, Crew]]:
+    """Returns, for each number of cores, real steps per second and the crew that made them.
+
+    Each is the median of several windows. They take turns, so that a machine whose mood changes is fair to all.
+    """
+    crews = []
+    for cores in all_cores:
+        crew = Crew(work.domain, work.values, work.config, batch=work.batch, lanes=cores, processes=cores)
+        # Compiles, and lets the arenas grow: that takes longer than all else, and whole episodes tell how far.
+        crew.step(work.config.max_steps or work.domain.max_steps)
+        pace = Pace(WINDOW)
+        _window(crew, pace)  # finds out how many moves fill one
+        crews.append((crew, pace))
+    windows = [[_window(crew, pace) for crew, pace in crews] for _ in range(repeats or REPEATS)]
+    medians = map(statistics.median, zip(*windows, strict=True))
+    return [(fast, crew) for fast, (crew, _) in zip(medians, crews, strict=True)]
 
 
 def oracle_speed(work: Work) -> float | None:
@@ -162,8 +171,7 @@ def _oracle_episode(module: Any, work: Work, rng: np.random.Generator) -> Any:
     return module.OracleEpisode(start, seed, successors, evaluate, work.config, members, limit)
 
 
-def _row(work: Work, cores: int, slow: float | None) -> dict[str, Any]:
-    fast, crew = speed(work, cores)
+def _row(work: Work, cores: int, slow: float | None, fast: float, crew: Crew) -> dict[str, Any]:
     return {
         "work": work.name,
         "cores": cores,
