@@ -68,7 +68,7 @@ def toy_montezuma(batch: int = 512) -> Work:
     return Work("toy-montezuma", domain, values, config, batch)
 
 
-def sokoban(batch: int = 256) -> Work:
+def sokoban(batch: int = 512) -> Work:
     """Returns the paper's multi-board Sokoban with three voting members, but without their network."""
     domain = make_domain(SokobanConfig(num_boards=20))
     config = SearchConfig(risk="vote", final_ties="random", episode_penalty=2.0, dead_end_value=-2.0)
