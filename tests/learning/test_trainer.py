@@ -8,11 +8,11 @@ from bathysphere.planning import SearchConfig
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 
 
-def play(learning, num_games):
+def play(learning, num_games, **search):
     """Plays short games on small boards, without an update; returns the trainer and the games."""
     domain = Sokoban(SokobanConfig(generator=GeneratorConfig(6, 6, num_boxes=2, max_states=2000), max_steps=30))
     values = Ensemble(ValuesConfig("mlp", num_members=2, hidden=(4,)), OptimiserConfig(), domain.observation, 0)
-    trainer = Trainer(domain, values, SearchConfig(passes=2), learning, batch=4, seed=1)
+    trainer = Trainer(domain, values, SearchConfig(passes=2, **search), learning, batch=4, seed=1)
     games = []
     while len(games) < num_games:
         games += trainer.advance()
@@ -39,6 +39,12 @@ def test_relabelled_games_stay_with_the_unsolved_unless_told():
     trainer, games = play(LearningConfig(hindsight=1.0, min_games=10**6), 20)
     assert trainer.replay.num_solved_games == sum(game.solved for game in games)
     assert (trainer.replay.state_dict()["unsolved.targets"] == 10).any()
+
+
+def test_games_of_training_do_not_wait():
+    trainer, games = play(LearningConfig(min_games=10**6), 20, merge_nodes=True, patience=0.9)
+    assert all((game.states[1:] != game.states[:-1]).any(axis=1).all() for game in games)
+    assert trainer.search.patience == 0.9  # the agent's own is kept
 
 
 def test_games_of_training_can_be_shorter_than_those_of_the_agent():

@@ -37,6 +37,7 @@ class State:
         self.solved = False
         self.rewards = {}
         self.children = {}  # action -> State, filled by the first expansion
+        self.nodes = None  # the children of the node expanded first
         self.root_visits = 0
         self.path_visits = 0
 
@@ -135,6 +136,7 @@ class OracleEpisode:
         self.history = []  # (state, action, reward)
         self.errors = {"wrong_reward": 0, "false_end": 0, "missed_end": 0, "wrong_state": 0}
         self.model_calls = 0
+        self.num_waits = 0
         self.outcome = None  # "ended" or "cut off"
         first = self.create_state(start, terminal=False, solved=False)
         self.root = Node(first)
@@ -185,7 +187,11 @@ class OracleEpisode:
 
     def traversal(self):
         node, path, dead_end = self.root, [], False
-        while not node.state.terminal and node.children is not None:
+        while not node.state.terminal:
+            if node.children is None and self.config.merge_nodes:
+                node.children = node.state.nodes
+            if node.children is None:
+                break
             node.state.path_visits += 1
             eligible = []
             for a, child in enumerate(node.children):
@@ -216,7 +222,7 @@ class OracleEpisode:
             for a, (key, reward, terminal, solved) in enumerate(self.successors(state.key)):
                 state.children[a] = self.find_or_create(key, terminal, solved)
                 state.rewards[a] = reward
-        leaf.children = [Node(state.children[a]) for a in sorted(state.children)]
+        leaf.children = state.nodes = [Node(state.children[a]) for a in sorted(state.children)]
         return [state.value(i) for i in range(self.num_members)]
 
     def backpropagate(self, value, path):
@@ -264,7 +270,19 @@ class OracleEpisode:
         risk = config.final_risk or config.risk
         coef = config.risk_coef if config.final_risk_coef is None else config.final_risk_coef
         scores = self.scores(root, eligible, risk, coef, config.bonus_coef if config.final_bonus else 0.0)
-        return self.best(scores, eligible, highest=config.final_ties == "highest")
+        action = self.best(scores, eligible, highest=config.final_ties == "highest")
+        return self.put_off(action) if self.num_waits < int(config.patience * self.max_steps) else action
+
+    def put_off(self, action):
+        """Returns a move to wait with, or `action`."""
+        root = self.root.state
+        waits = [a for a, child in root.children.items() if child is root or root in child.children.values()]
+        if action in waits or not waits or any(state.solved for state in self.states):
+            return action
+        self.num_waits += 1
+        root.root_visits -= 1
+        staying = [a for a in waits if root.children[a] is root]
+        return staying[0] if staying else waits[-1]
 
     def correct(self, action, child):
         """Returns the node that is really reached; mends the edge the model had wrong."""

@@ -62,6 +62,7 @@ def assert_same(search: Search, b: int, oracle: OracleEpisode) -> None:
     )
     assert num_states == len(oracle.states)
     assert int(episode["rng"]) == oracle.rng.state
+    assert int(episode["num_waits"]) == oracle.num_waits
     number = {id(state): k for k, state in enumerate(oracle.states)}
 
     # Whole columns at once: reading arrays entry by entry would take longer than both planners together.
@@ -85,9 +86,13 @@ def assert_same(search: Search, b: int, oracle: OracleEpisode) -> None:
         arena.nodes["state"][b, :num_nodes].tolist(),
         arena.nodes["child"][b, :num_nodes].tolist(),
     )
-    pairs = [(int(episode["root"]), oracle.root)]
+    pairs, twins = [(int(episode["root"]), oracle.root)], {}
     while pairs:
         node, twin = pairs.pop()
+        if node in twins:  # merged nodes are met again and again
+            assert twins[node] is twin
+            continue
+        twins[node] = twin
         assert node_state[node] == number[id(twin.state)]
         first = node_child[node]
         assert (first >= 0) == (twin.children is not None)

@@ -43,6 +43,17 @@ def test_penalties_are_in_the_scores_and_not_in_the_estimates():
         search.move()
 
 
+def test_looking_at_a_move_that_waits_changes_nothing():
+    world = make_world({0: [0, 1], 1: [1, 1]})
+    search = make_search(world, [0, 1], passes=2, merge_nodes=True, patience=0.5)
+    for _ in range(3):
+        plan(search)
+        before = {name: array.copy() for name, array in search.state_dict().items()}
+        assert root_report(search, 0).chosen == 0  # although 1 has the better score
+        assert all((array == before[name]).all() for name, array in search.state_dict().items())
+        search.move()
+
+
 @pytest.mark.parametrize("options", [{}, {"risk": "vote", "final_ties": "random"}, {"bonus": "ucb1"}])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_move_is_the_one_reported_and_looking_changes_nothing(options, seed):

@@ -38,6 +38,9 @@ OPTIONS = [
     pytest.param({"final_risk": "mean_std", "final_risk_coef": 0.0}, id="act by the mean"),
     pytest.param({"final_risk": "vote", "final_ties": "random"}, id="act by vote"),
     pytest.param({"passes": 1}, id="one pass"),
+    pytest.param({"merge_nodes": True}, id="merged"),
+    pytest.param({"merge_nodes": True, "patience": 0.5, "episode_penalty": 0.2}, id="merged, patient"),
+    pytest.param({"merge_nodes": True, "patience": 0.9, "max_steps": 3, "passes": 3}, id="merged, patient, short"),
     pytest.param({"discount": 1.0, "max_steps": 3}, id="no discount, short"),
 ]
 
@@ -56,6 +59,16 @@ def test_every_option(options):
         domain, values, _ = draw(1000 + seed)
         config = SearchConfig(**{"risk": "mean_std", "risk_coef": 1.0, "passes": 6, **options})
         play_in_lockstep(domain, values, config, batch=2, seed=seed)
+
+
+def test_some_of_the_patient_wait():
+    waits = 0
+    for seed in range(NUM_GRAPHS):
+        domain, values, _ = draw(1000 + seed)
+        config = SearchConfig(passes=3, merge_nodes=True, patience=0.5)
+        search, _ = play_in_lockstep(domain, values, config, batch=2, seed=seed)
+        waits += int(search.arena.episodes["num_waits"].sum())
+    assert waits
 
 
 def test_subsampled_members():

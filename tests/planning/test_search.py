@@ -5,6 +5,7 @@ import pytest
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning.graph import check_graph
 from tests.oracles.random_graph import RandomGraph, TableValues
 from tests.planning.small_worlds import count, entry, make_search, make_world, plan, total
 
@@ -54,9 +55,10 @@ def test_starts_are_used_in_order_and_again():
     assert [e.states[0].tobytes() for e in episodes] == [starts[k % 3].tobytes() for k in range(7)]
 
 
-def test_it_resumes_in_mid_episode_bit_for_bit():
+@pytest.mark.parametrize("options", [{}, {"merge_nodes": True, "patience": 0.5}], ids=["tree", "merged and patient"])
+def test_it_resumes_in_mid_episode_bit_for_bit(options):
     world, values = draw()
-    config = SearchConfig(passes=6, risk_coef=1.0, num_subsampled=2, final_ties="random")
+    config = SearchConfig(passes=6, risk_coef=1.0, num_subsampled=2, final_ties="random", **options)
     model = world.misled(np.random.default_rng(0), 0.1)
     search = Search(world, values, config, batch=3, seed=1, num_episodes=12, model=model)
     for _ in range(3):
@@ -96,6 +98,10 @@ def test_bad_input_is_a_sentence():
         ({"discount": 1.1}, "discount is 1.1"),
         ({"num_subsampled": 0}, "num_subsampled is 0"),
         ({"transpositions": False}, "Turn off both or neither"),
+        ({"merge_nodes": True, "avoid_loops": False}, "merge_nodes needs search.avoid_loops"),
+        ({"patience": 0.5}, "patience needs search.merge_nodes"),
+        ({"merge_nodes": True, "patience": 1.0}, "patience is 1.0"),
+        ({"merge_nodes": True, "patience": float("nan")}, "patience is nan"),
         ({"final_ties": "first"}, "final_ties is 'first'"),
         ({"memory_limit_mb": 0}, "memory_limit_mb is 0"),
         ({"risk_coef": float("nan")}, "risk_coef is nan"),
@@ -175,6 +181,61 @@ def test_equal_states_share_statistics_but_are_expanded_apart():
     search = make_search(world, values, passes=6, **options)
     plan(search)
     assert (count(search, world, 3), search.model_calls) == (2, 5)
+
+
+def test_merged_nodes_are_expanded_once_and_walked_through():
+    cliff = (6, -100.0)
+    world = make_world({0: [1, 2], 1: [3, cliff], 2: [3, cliff], 3: [4, cliff], 4: [5, cliff]}, ends=[6])
+    values = [0, 10, 9, -4, -4, -4, 0]
+    # Leaves: 0; 1; 3 below 1; 2; 4 below 3 below 2, for 3 is known; from then on 1 and 2 have the same below them.
+    search = make_search(world, values, passes=5, discount=1.0, merge_nodes=True)
+    plan(search)
+    assert search.model_calls == 5
+    assert (count(search, world, 1), count(search, world, 2), count(search, world, 3)) == (2, 2, 2)
+    assert total(search, world, 0) == [0 + 10 - 4 + 9 - 4]
+    check_graph(search.arena)
+
+
+# 0 stays (0), walks to 1 and back (1), falls into 2 (2), or sets out for the end of 3, 4, 5 (3).
+CROSSROADS = {0: [0, 1, 2, 3], 1: [1, 0, 1, 1], 3: [4, 4, 4, 4], 4: [(5, 10.0)] * 4}
+HOPES = [0, -3, 5, 1, 1, 0]  # of the trap too much
+
+
+def test_patience_thinks_before_a_move_that_cannot_be_taken_back():
+    options = {"passes": 2, "num_episodes": 1, "dead_end_value": -2.0}
+    world = make_world(CROSSROADS, ends=[5], solved=[5], max_steps=12)
+    (hasty,) = make_search(world, HOPES, merge_nodes=True, **options).play()
+    assert (hasty.actions[0], hasty.solved, hasty.num_waits) == (2, False, 0)
+    (patient,) = make_search(world, HOPES, merge_nodes=True, patience=0.5, **options).play()
+    assert patient.solved
+    waits = patient.num_waits
+    assert len(patient) == waits + 3
+    assert patient.actions[:waits].tolist() == [0] * waits  # staying is the best way to wait
+    assert 1 <= waits <= 6
+
+
+def test_patience_walks_to_and_fro_where_it_cannot_stay():
+    world = make_world({**CROSSROADS, 0: [1, 1, 2, 3]}, ends=[5], solved=[5], max_steps=20)
+    hopes = [0, 6, *HOPES[2:]]  # the way back is known once 1 has been looked at
+    options = {"passes": 3, "num_episodes": 1, "dead_end_value": -2.0, "merge_nodes": True, "episode_penalty": 9.0}
+    (hasty,) = make_search(world, hopes, **options).play()
+    assert not hasty.solved
+    (patient,) = make_search(world, hopes, **options, patience=0.5).play()
+    assert patient.solved
+    assert len(patient) - 3 >= 2
+    assert len(np.unique(patient.states[:-3], axis=0)) == 2
+
+
+def test_patience_has_an_end_and_penalties_do_not_count_it():
+    world = make_world({0: [0, 1], 1: [1, 1]}, max_steps=10)
+    search = make_search(world, [0, 0], passes=2, merge_nodes=True, patience=0.45, episode_penalty=1.0, num_episodes=1)
+    visits = []
+    for _ in range(5):
+        search.step()
+        visits.append(int(search.arena.stats["root_visits"][0, 0]))
+        check_graph(search.arena)
+    assert search.arena.history["action"][0, :5].tolist() == [0, 0, 0, 0, 1]
+    assert visits == [0, 0, 0, 0, 1]
 
 
 BACK_AND_FORTH = make_world({0: [0, 1], 1: [0, 1]})
@@ -347,3 +408,9 @@ def test_an_episode_counts_its_expansions_and_what_it_asked_of_the_model(transpo
     # Every pass expands at most one node; without shared states the model is asked for each of them.
     assert all(e.num_model_calls <= e.num_expansions <= 6 * len(e) for e in episodes)
     assert transpositions == any(e.num_model_calls < e.num_expansions for e in episodes)
+
+
+def test_merged_nodes_have_no_other_expansions_than_those_the_model_is_asked_for():
+    world, values = draw()
+    episodes = Search(world, values, SearchConfig(passes=6, merge_nodes=True), batch=3, num_episodes=7).play()
+    assert all(0 < e.num_model_calls == e.num_expansions for e in episodes)

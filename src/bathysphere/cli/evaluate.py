@@ -56,6 +56,8 @@ class Options:
     """Planning passes per move; several with commas. None: as in training, and so for the next ones."""
     max_steps: int | None = None
     """Moves before a game is cut off."""
+    patience: float | None = None
+    """Share of the moves that may be spent on thinking before one that cannot be taken back."""
     risk: str | None = None
     """Risk measure."""
     risk_coef: float | None = None
@@ -144,7 +146,8 @@ def _play_levels(options: Options, source: Path, passes: list[int | None]) -> li
 
 
 def _planning(options: Options) -> dict[str, Any]:
-    return {"max_steps": options.max_steps, "risk": options.risk, "risk_coef": options.risk_coef}
+    names = ("max_steps", "patience", "risk", "risk_coef")
+    return {name: getattr(options, name) for name in names}
 
 
 def _sentence(evaluation: dict[str, Any]) -> str:

@@ -59,7 +59,7 @@ class Trainer:
         self.crew = Crew(
             domain,
             values,
-            replace(search, max_steps=self.max_steps),
+            replace(search, max_steps=self.max_steps, patience=0.0),  # waits would fill the replay with one state
             batch=batch,
             seed=play_seed,
             lanes=lanes,

@@ -42,11 +42,13 @@ class Rules(NamedTuple):
     dead_end_value: float
     episode_penalty: float
     path_penalty: float
+    patience: float
     avoid_loops: bool
     tracks_path: bool  # whether path_visits are needed at all
     has_penalties: bool
     dead_ends: bool
     transpositions: bool
+    merge_nodes: bool
     is_joint: bool
     final_is_joint: bool
     final_highest: bool
@@ -87,11 +89,13 @@ def translate(config: SearchConfig) -> tuple[Rules, Addresses]:
         dead_end_value=float(config.dead_end_value or 0.0),
         episode_penalty=float(config.episode_penalty),
         path_penalty=float(config.path_penalty),
+        patience=float(config.patience),
         avoid_loops=config.avoid_loops,
         tracks_path=config.avoid_loops or config.path_penalty != 0.0,
         has_penalties=config.episode_penalty != 0.0 or config.path_penalty != 0.0,
         dead_ends=config.dead_end_value is not None,
         transpositions=config.transpositions,
+        merge_nodes=config.merge_nodes,
         is_joint=risk.kind == "joint",
         final_is_joint=final.kind == "joint",
         final_highest=config.final_ties == "highest",

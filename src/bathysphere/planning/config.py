@@ -65,6 +65,12 @@ class SearchConfig:
     penalty_p)."""
     transpositions: bool = True
     """Share statistics between equal states of one episode; off, every tree node is a state of its own."""
+    merge_nodes: bool = False
+    """Expand a state once for all: a pass walks on through states whose children the graph knows, to a leaf that is
+    new. Off, as in the authors' code, each tree node that holds such a state ends a pass first. Needs `avoid_loops`."""
+    patience: float = 0.0
+    """Share of an episode's moves that may be spent on thinking, in [0, 1). While the graph holds no success, a move
+    that cannot be taken back at once is put off by one that can. Needs `merge_nodes`. Training games do without."""
     memory_limit_mb: int = 8192
     """Megabytes the arenas of all episodes together may take."""
 
@@ -89,6 +95,15 @@ class SearchConfig:
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):
                 raise BathysphereError(f"search.{name} is {number}; expected a finite number.")
+        if not 0.0 <= self.patience < 1.0:
+            raise BathysphereError(f"search.patience is {self.patience}; expected a number in [0, 1).")
+        if self.merge_nodes and not self.avoid_loops:
+            raise BathysphereError("search.merge_nodes needs search.avoid_loops; otherwise a pass may never end.")
+        if self.patience and not self.merge_nodes:
+            raise BathysphereError(
+                "search.patience needs search.merge_nodes; otherwise the passes of a move that waits only rebuild the "
+                "tree of the move before."
+            )
         if self.avoid_loops and not self.transpositions:
             raise BathysphereError(
                 "search.avoid_loops recognises a state by the transposition table, which "

@@ -25,6 +25,7 @@ class Episode:
     search_std: float  # members' standard deviation, mean over the episode's states
     num_expansions: int = 0  # tree nodes that got children
     num_model_calls: int = 0  # states among them whose children the model was asked for; the graph knew the others
+    num_waits: int = 0  # steps that only put off one that cannot be taken back
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -50,10 +51,10 @@ def read_episodes(
     stds = members.std(axis=2).sum(axis=1, where=is_played) / lengths
     last = arena.nodes["state"][slots, arena.episodes["root"][slots]]
     solved = arena.stats["solved"][slots, last]
-    counts = arena.episodes[["num_states", "num_expansions", "num_model_calls"]][slots].tolist()
+    counts = arena.episodes[["num_states", "num_expansions", "num_model_calls", "num_waits"]][slots].tolist()
     episodes = []
     for k, steps in enumerate(lengths.tolist()):
-        num_states, num_expansions, num_model_calls = counts[k]
+        num_states, num_expansions, num_model_calls, num_waits = counts[k]
         episodes.append(
             Episode(
                 states=states[k, :steps],
@@ -67,6 +68,7 @@ def read_episodes(
                 search_std=float(stds[k]),
                 num_expansions=num_expansions,
                 num_model_calls=num_model_calls,
+                num_waits=num_waits,
             )
         )
     return episodes

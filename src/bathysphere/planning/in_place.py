@@ -30,7 +30,7 @@ from bathysphere.planning.one_episode import (
 )
 from bathysphere.planning.pointers import address_of, caller
 from bathysphere.planning.risk import bonus_at, joint_at, separable_at
-from bathysphere.planning.scoring import best_action, score_root
+from bathysphere.planning.scoring import choose_one
 
 _NUMBERS = types.Array(types.float64, 1, "C")
 _BYTES = types.Array(types.uint8, 1, "C")
@@ -194,7 +194,7 @@ def expand(arena, transpositions, world, table, b, state, successors, category):
             if not terminal[a]:
                 status = max(status, look_up(arena, world, table, b, child, category))
                 num_new += 1
-    hang_children(edges, arena.nodes, episodes, b, np.int64(episodes[b]["leaf"]))
+    hang_children(stats, edges, arena.nodes, episodes, b, np.int64(episodes[b]["leaf"]))
     world.counts[0] += 1
     world.counts[1] += num_new
     world.counts[2] += num_new > 0
@@ -236,8 +236,7 @@ def play(arena, scratch, rules, addresses, world, table, active, num_passes, mov
                 entry["passes"] += 1
             if not is_moving:
                 break
-            score_root(arena, scratch, rules, addresses, b)
-            actions[b] = best_action(scratch.scores, scratch.eligible, arena.episodes, b, rules.final_highest)
+            actions[b] = choose_one(arena, scratch, rules, addresses, b)
             outcomes[b] = make_move(arena, b, actions[b], -1)
             moves_left[b] -= 1
     return DONE

@@ -158,13 +158,14 @@ def _score(search: Search, slot: int, rules: Any, addresses: Any) -> tuple[NDArr
 
 
 def _choose(search: Search, slot: int) -> int:
-    """Returns the move the search would make, without using up the random numbers a tie may take."""
-    episodes = search.arena.episodes
-    before = episodes["rng"][slot]
+    """Returns the move the search would make, and takes back what choosing it changes."""
+    episodes, visits = search.arena.episodes, search.arena.stats["root_visits"][slot]
+    root = _root_state(search, slot)
+    before = episodes[slot].copy(), visits[root]
     only_here = np.arange(search.sizes.batch) == slot
     actions = np.zeros(search.sizes.batch, np.int32)
     scoring.choose(search.arena, search._scratch, search._rules, search._addresses, only_here, actions)
-    episodes["rng"][slot] = before
+    episodes[slot], visits[root] = before
     return int(actions[slot])
 
 

@@ -53,6 +53,7 @@ def start(arena, transpositions, slots, rows, seeds):
         entry["num_expansions"] = 0
         entry["num_model_calls"] = 0
         entry["step"] = 0
+        entry["num_waits"] = 0
         entry["rng"] = seeds[k]
         state, _ = find_or_create(stats, edges, words, table, episodes, b, rows[k], transpositions)
         stats[b, state]["terminal"] = False
@@ -123,7 +124,7 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
                     for w in range(rows.shape[2]):
                         new_rows[num_new, w] = rows[k, a, w]
                     num_new += 1
-        hang_children(edges, nodes, episodes, b, node)
+        hang_children(stats, edges, nodes, episodes, b, node)
     return num_new
 
 

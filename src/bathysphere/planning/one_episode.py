@@ -66,6 +66,7 @@ def find_or_create(stats, edges, words, table, episodes, b, row, transpositions)
     entry["root_visits"] = 0
     entry["path_visits"] = 0
     entry["score_count"] = 0
+    entry["node"] = -1
     entry["score"] = 0.0  # nobody reads it, nor rewards without a child, but saved searches are compared bit for bit
     for a in range(edges.shape[2]):
         edges[b, state, a]["child"] = -1
@@ -86,14 +87,15 @@ def new_node(nodes, episodes, b, state, parent):
 
 
 @inlined
-def hang_children(edges, nodes, episodes, b, node):
+def hang_children(stats, edges, nodes, episodes, b, node):
     """Gives `node` one child node per action, from the graph.
 
-    Mutates: nodes, episodes[b].num_nodes and .num_expansions.
+    Mutates: nodes, the state's node, episodes[b].num_nodes and .num_expansions.
     """
     state = nodes[b, node]["state"]
     episodes[b]["num_expansions"] += 1
     nodes[b, node]["child"] = episodes[b]["num_nodes"]
+    stats[b, state]["node"] = episodes[b]["num_nodes"]
     for a in range(edges.shape[2]):
         new_node(nodes, episodes, b, edges[b, state, a]["child"], node)
 
@@ -121,7 +123,9 @@ def begin_move(arena, b):
 def select(arena, scratch, rules, separable, joint, bonus, b):
     """Walks episode b from its root to a leaf. First half of a pass.
 
-    A leaf whose state was expanded before gets its children from the graph at once.
+    A node whose state was expanded before gets its children from the graph at once, and is the leaf; or, if nodes are
+    merged, shares those of the other node and is passed through. As no state is twice on a path then, children have
+    one parent in each pass, which `back_up` finds there.
     Mutates: leaf, leaf_kind, path_visits (undone by `back_up`), nodes, rng, score caches.
 
     Returns:
@@ -138,10 +142,13 @@ def select(arena, scratch, rules, separable, joint, bonus, b):
             kind = TERMINAL
             break
         first = np.int64(nodes[node]["child"])
+        if first < 0 and rules.merge_nodes:
+            first = np.int64(entry["node"])
+            nodes[node]["child"] = first
         if first < 0:
             kind = EXPANDED
             if edges[state, 0]["child"] >= 0:
-                hang_children(arena.edges, arena.nodes, episodes, b, node)
+                hang_children(arena.stats, arena.edges, arena.nodes, episodes, b, node)
             else:
                 unknown = np.int64(state)
             break
@@ -158,7 +165,9 @@ def select(arena, scratch, rules, separable, joint, bonus, b):
             score_joint(arena, scratch, rules, b, node, joint, rules.risk_coef, bonus, rules.bonus_coef)
         else:
             score_separable(arena, scratch, rules, b, node, separable, rules.risk_coef, True, bonus, rules.bonus_coef)
-        node = first + best_action(scores, eligible, episodes, b, False)
+        parent, node = node, first + best_action(scores, eligible, episodes, b, False)
+        if rules.merge_nodes:
+            nodes[node]["parent"] = parent
     episodes[b]["leaf"] = node
     episodes[b]["leaf_kind"] = kind
     return unknown

@@ -155,10 +155,56 @@ def score_root(arena, scratch, rules, addresses, b):
         score_separable(arena, scratch, rules, b, root, separable, risk_coef, False, bonus, bonus_coef)
 
 
+@inlined
+def can_be_taken_back(edges, state, action):
+    """Tells whether a move stays where it is or, as far as the graph knows, leads where another one leads back."""
+    child = edges[state, action]["child"]
+    found = child == state
+    for a in range(edges.shape[1]):
+        found |= edges[child, a]["child"] == state
+    return found
+
+
+@kernel
+def put_off(arena, b, action):
+    """Returns the move to wait with in place of `action`: one that can be taken back, best one that stays.
+
+    That is `action` itself if it can be taken back, if nothing else can, or if the graph holds a success.
+    """
+    stats, edges = arena.stats[b], arena.edges[b]
+    state = arena.nodes[b, arena.episodes[b]["root"]]["state"]
+    if can_be_taken_back(edges, state, action):
+        return action
+    for known in range(arena.episodes[b]["num_states"]):
+        if stats[known]["solved"]:
+            return action
+    wait = action
+    for a in range(edges.shape[1]):
+        if edges[state, a]["child"] == state:
+            return a
+        if can_be_taken_back(edges, state, a):
+            wait = a
+    return wait
+
+
+@kernel
+def choose_one(arena, scratch, rules, addresses, b):
+    """Returns the move of episode b. Mutates: rng; if it waits, num_waits and root_visits, which waits do not count."""
+    entry = arena.episodes[b]
+    score_root(arena, scratch, rules, addresses, b)
+    action = np.int64(best_action(scratch.scores, scratch.eligible, arena.episodes, b, rules.final_highest))
+    if entry["num_waits"] < np.int64(rules.patience * arena.history.shape[1]):
+        wait = put_off(arena, b, action)
+        if wait != action:
+            entry["num_waits"] += 1
+            arena.stats[b, arena.nodes[b, entry["root"]]["state"]]["root_visits"] -= 1
+            action = wait
+    return action
+
+
 @kernel
 def choose(arena, scratch, rules, addresses, active, actions):
-    """Chooses the move of every active episode. Mutates: actions [B], rng."""
+    """Chooses the move of every active episode. Mutates: actions [B]; see `choose_one`."""
     for b in range(active.shape[0]):
         if active[b]:
-            score_root(arena, scratch, rules, addresses, b)
-            actions[b] = best_action(scratch.scores, scratch.eligible, arena.episodes, b, rules.final_highest)
+            actions[b] = choose_one(arena, scratch, rules, addresses, b)

@@ -65,6 +65,7 @@ def evaluate(agent: str | Path, episodes: int = 100, seed: int = 0, **search: An
         "win_rate_high": high,
         "mean_length": sum(map(len, played)) / episodes,
         "mean_solution_length": sum(map(len, wins)) / len(wins) if wins else None,
+        "waits_per_episode": sum(episode.num_waits for episode in played) / episodes,
         "states_per_episode": sum(episode.num_states for episode in played) / episodes,
         "expansions_per_episode": sum(episode.num_expansions for episode in played) / episodes,
         "model_calls_per_episode": sum(episode.num_model_calls for episode in played) / episodes,

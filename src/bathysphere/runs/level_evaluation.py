@@ -59,6 +59,7 @@ def evaluate_levels(
         "solve_rate_low": low,
         "solve_rate_high": high,
         "mean_solution_length": sum(len(r.solution or "") for r in solved) / len(solved) if solved else None,
+        "waits_per_level": sum(r.waits for r in results) / count,
         "states_per_level": sum(r.states for r in results) / count,
         "expansions_per_level": sum(r.expansions for r in results) / count,
         "model_calls_per_level": sum(r.model_calls for r in results) / count,

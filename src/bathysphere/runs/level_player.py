@@ -31,6 +31,8 @@ class LevelResult:
     solved: bool
     moves: int
     """Played, whether they solve it or not."""
+    waits: int
+    """Of the moves: spent on thinking, to put off one that cannot be taken back."""
     solution: str | None
     """Letters of `lurd`, capitals for pushes; replayed through the rules before it gets here."""
     states: int
@@ -103,6 +105,7 @@ class LevelPlayer:
                     title=level.title,
                     solved=solution is not None,
                     moves=len(episode),
+                    waits=episode.num_waits,
                     solution=solution,
                     states=episode.num_states,
                     expansions=episode.num_expansions,

@@ -134,7 +134,14 @@ def _sokoban() -> RunConfig:
         batch=64,
         log_every=10_000,
         domain=SokobanConfig(show_border=False),
-        search=SearchConfig(passes=40, risk="vote", final_ties="random", episode_penalty=2.0, dead_end_value=-2.0),
+        search=SearchConfig(
+            passes=40,
+            final_ties="random",
+            episode_penalty=0.05,
+            dead_end_value=0.0,
+            merge_nodes=True,
+            patience=0.5,
+        ),
         values=ValuesConfig(
             network="cnn",
             num_members=3,
