@@ -15,8 +15,10 @@ UP, RIGHT, DOWN, LEFT = range(4)
     ("actions", "letters"),
     [
         ([RIGHT, RIGHT], "rR"),
-        ([DOWN, UP, RIGHT, RIGHT], "durR"),
         ([UP, LEFT, RIGHT, UP, RIGHT], "rR"),  # moves into walls are none
+        ([DOWN, UP, RIGHT, RIGHT], "rR"),  # nor are detours
+        ([DOWN, RIGHT, RIGHT, LEFT, UP, DOWN, LEFT, UP, RIGHT, LEFT, RIGHT, RIGHT], "rR"),
+        ([DOWN, RIGHT, UP, RIGHT], "druR"),
         ([RIGHT], None),
         ([DOWN, RIGHT, RIGHT], None),
         ([], None),

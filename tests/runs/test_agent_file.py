@@ -263,7 +263,7 @@ def test_results_get_on_the_card_only_if_they_are_this_agents(deep_sea_run, file
     [
         ("deep-sea", {}),
         ("paper/deep-sea", {"seed": 3, "domain": {"size": 7}, "values": {"bias": True}, "stop": {"seconds": 2.5}}),
-        ("sokoban", {"domain": {"level_file": "my levels.txt"}, "search": {"risk_coef": -0.5, "avoid_loops": False}}),
+        ("sokoban", {"domain": {"level_file": "my levels.txt"}, "search": {"risk_coef": -0.5, "final_bonus": False}}),
         (
             "sokoban-single",
             {"values": {"hidden": [3, 4, 5]}, "search": {"num_subsampled": None, "dead_end_value": None}},

@@ -70,15 +70,25 @@ def solves(level: Level, moves: str) -> bool:
 def checked_solution(level: Level, actions: Sequence[int]) -> str | None:
     """Replays `actions` (numbers of `ACTION_NAMES`) and returns them as `Level.solution` has them.
 
-    Moves that change nothing are left out, for other programs do not know them. None if the level is not solved.
+    Detours back to a position that was there before are left out; with them go moves that change nothing, which other
+    programs do not know. None if the level is not solved.
     """
     letters = "".join(ACTION_NAMES[action][0] for action in actions)
     history = play(level, letters)
     is_box = np.isin(history, (BOX, BOX_ON_TARGET))
-    moved, pushed = ((part[1:] != part[:-1]).any(axis=1) for part in (history, is_box))
-    steps = zip(letters, moved, pushed, strict=True)
-    solution = "".join(letter.upper() if push else letter for letter, move, push in steps if move)
-    return solution if solves(level, solution) else None
+    pushed = (is_box[1:] != is_box[:-1]).any(axis=1)
+    solution: list[str] = []
+    moves_to = {history[0].tobytes(): 0}  # the length of the solution so far, by every position on it
+    for letter, push, position in zip(letters, pushed, history[1:], strict=True):
+        key = position.tobytes()
+        if key in moves_to:
+            del solution[moves_to[key] :]
+            moves_to = {key: length for key, length in moves_to.items() if length <= len(solution)}
+        else:
+            solution.append(letter.upper() if push else letter)
+            moves_to[key] = len(solution)
+    text = "".join(solution)
+    return text if solves(level, text) else None
 
 
 def pad(grid: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8]:
