@@ -32,6 +32,9 @@ def change(section: str, **fields: object) -> RunConfig:
 VARIANTS: dict[str, RunConfig] = {
     "the preset": BASE,
     "10 passes": change("search", passes=10),
+    "nodes not merged": change("search", merge_nodes=False, patience=0.0),
+    "the paper's penalties": change("search", episode_penalty=2.0, dead_end_value=-2.0),
+    "moves ranked by votes": change("search", risk="vote"),
     "games of 200 moves": change("learning", max_steps=None),
     "no weight decay": change("optimiser", weight_decay=0.0),
     "no global pooling": change("values", global_pooling=False),

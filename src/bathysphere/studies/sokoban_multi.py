@@ -48,7 +48,7 @@ _ABLATION_BUDGETS: dict[BudgetName, Budget] = {
 }
 _BASE = (
     "The paper budget varies the paper's settings; the small one varies this package's preset sokoban, whose members "
-    "are heads of one network, because three of the paper's networks would need days."
+    "are heads of one network and rank moves by their mean, because three of the paper's networks would need days."
 )
 
 SOKOBAN_MULTI = Study(
