@@ -137,6 +137,28 @@ def test_evaluate_levels(levels, sokoban_run, capsys):
     assert "Solved 1 of 2 levels: 50.0% (95 % interval" in capsys.readouterr().out
 
 
+CHOICE = """
+#######
+#   . #
+# $@ ##
+#    ##
+##$   #
+#.    #
+#######
+"""
+
+
+def test_patience_can_be_asked_for_and_is_counted(levels, sokoban_run, capsys):
+    Path("choice.xsb").write_text(CHOICE)
+    arguments = ["evaluate", "sokoban", "--levels", "choice.xsb", "--passes", "1", "--max-steps", "40"]
+    hasty = _json(capsys, *arguments, "--patience", "0")
+    assert (hasty["changed"]["patience"], hasty["waits_per_level"]) == (0.0, 0.0)
+    patient = _json(capsys, *arguments, "--patience", "0.5")
+    assert 0 < patient["waits_per_level"] == patient["results"][0]["waits"] <= 20
+    assert cli.main(["evaluate", str(sokoban_run), "--patience", "2"]) == 2
+    assert "patience is 2.0" in capsys.readouterr().err
+
+
 def test_several_passes_are_compared_and_drawn(levels, sokoban_run, capsys):
     arguments = ["evaluate", str(sokoban_run), "--levels", str(levels), "--passes", "1,60"]
     arguments += ["--plot", "p.png", "--solutions", "out.sok"]
