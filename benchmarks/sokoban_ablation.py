@@ -31,6 +31,7 @@ def change(section: str, **fields: object) -> RunConfig:
 
 VARIANTS: dict[str, RunConfig] = {
     "the preset": BASE,
+    "played in float32": change("values", precision="float32"),
     "10 passes": change("search", passes=10),
     "nodes not merged": change("search", merge_nodes=False, patience=0.0),
     "the paper's penalties": change("search", episode_penalty=2.0, dead_end_value=-2.0),
@@ -47,7 +48,7 @@ VARIANTS: dict[str, RunConfig] = {
     "no symmetries": change("learning", symmetries=False),
     "an update per 10 steps": change("learning", steps_per_update=10.0),
     "all heads learn from all entries": change("learning", mask=MaskConfig(kind="none")),
-    "5 plain convolutions": change("values", conv_layers=5, residual=False, global_pooling=False),
+    "5 plain convolutions": change("values", conv_layers=5, residual=False, global_pooling=False, precision="float32"),
     "one head": replace(
         BASE,
         values=replace(BASE.values, num_members=1),

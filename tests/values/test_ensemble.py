@@ -14,6 +14,9 @@ BOARD = Categories((3, 4), 5)
 TABLE = ValuesConfig("linear", num_members=4, bias=False)
 MLP = ValuesConfig("mlp", num_members=4, hidden=(8, 8), prior_scale=0.5)
 CNN = ValuesConfig("cnn", num_members=2, conv_layers=2, conv_channels=3, dense=4)
+INT8 = ValuesConfig(
+    "cnn", 2, conv_layers=3, conv_channels=3, dense=4, residual=True, shared_trunk=True, precision="int8"
+)
 OPTIMISERS = ["tf_rmsprop", "sgd", "adam", "rmsprop"]
 
 
@@ -40,6 +43,7 @@ CASES = [
     (MLP, BOARD, "tf_rmsprop"),
     (CNN, BOARD, "tf_rmsprop"),
     (CNN, BOARD, "adam"),
+    (INT8, BOARD, "adam"),
 ]
 
 

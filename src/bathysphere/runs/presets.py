@@ -150,6 +150,7 @@ def _sokoban() -> RunConfig:
             residual=True,
             global_pooling=True,
             shared_trunk=True,
+            precision="int8",
         ),
         optimiser=OptimiserConfig(
             name="adam",

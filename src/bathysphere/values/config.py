@@ -37,6 +37,9 @@ class ValuesConfig:
     """Randomised prior: this times a frozen copy with weights of its own is added to the output. 0 is off."""
     shared_trunk: bool = False
     """Members are heads of one hidden layer each on a common trunk (mlp and cnn only)."""
+    precision: Literal["float32", "int8"] = "float32"
+    """What games are played in; learning is in float32. int8: a residual cnn of one trunk, rounded, takes half the time
+    (where PyTorch has 8-bit convolutions, as on x86 processors; elsewhere, and on a GPU, it plays in float32)."""
     init_scale: float = 1.0
     """Multiplies the last layer's initial weights, and so the initial spread between members."""
     num_towers: int = 0
@@ -66,6 +69,11 @@ class ValuesConfig:
                 "values.global_pooling is part of residual convolutions; set values.network cnn and values.residual "
                 f"too (got {self.network} and {self.residual})."
             )
+        if self.precision == "int8" and not self._can_be_rounded:
+            raise BathysphereError(
+                "values.precision int8 is for a residual cnn with an odd number of convolutions, one trunk "
+                "(shared_trunk, or one member), no prior and no towers; use float32, or change the network."
+            )
         if self.num_towers < 0:
             raise BathysphereError(f"values.num_towers must not be negative, got {self.num_towers}; 0 is off.")
         if self.num_towers and (self.network, self.num_members, self.prior_scale) != ("cnn", 1, 0.0):
@@ -73,6 +81,12 @@ class ValuesConfig:
                 f"values.num_towers puts cnns of one member without a prior together; got network {self.network}, "
                 f"num_members {self.num_members} and prior_scale {self.prior_scale}."
             )
+
+    @property
+    def _can_be_rounded(self) -> bool:
+        is_residual = self.network == "cnn" and self.residual and self.conv_layers % 2 == 1
+        has_one_trunk = self.shared_trunk or self.num_members == 1
+        return is_residual and has_one_trunk and not self.prior_scale and not self.num_towers
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from bathysphere.domains.base import ObservationSpec
 from bathysphere.errors import BathysphereError
 from bathysphere.values.batch import Arrays, Batch, UpdateStats, check_shapes, member_means
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
+from bathysphere.values.int8 import Int8Network, is_exact_here
 from bathysphere.values.networks import ValueNetwork, build_network
 from bathysphere.values.optimisers import build_optimiser
 from bathysphere.values.towers import TowerNetwork, build_towers
@@ -45,20 +46,18 @@ class NetworkLearner:
             self._prior = build_network(config, observation, rng, 1.0).to(self._device).requires_grad_(False)
         # What plays: the trained network, or a running mean of it.
         self._playing = copy.deepcopy(self._network).requires_grad_(False) if optimiser.averaging else self._network
+        self._is_rounded = config.precision == "int8" and self._device.type == "cpu" and is_exact_here()
+        self._rounded: Int8Network | None = None  # what plays, if it plays in int8
+        self._round()
         self._optimiser = build_optimiser(optimiser, self._trained)
         self._num_updates = 0
         self._chunk = _CHUNK_CPU if self._device.type == "cpu" else _CHUNK_GPU
 
     def evaluate(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
         """Returns float32 [n, E] for observations [n, ...]."""
-        with torch.inference_mode():
-            if len(observations) <= self._chunk:
-                return self._predict(self._playing, self._tensor(observations)).contiguous().cpu().numpy()
-            parts = [
-                self._predict(self._playing, self._tensor(observations[start : start + self._chunk])).cpu().numpy()
-                for start in range(0, len(observations), self._chunk)
-            ]
-            return np.concatenate(parts)
+        starts = range(0, len(observations), self._chunk)
+        parts = [self._evaluate(observations[start : start + self._chunk]) for start in starts]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def snapshot(self) -> NetworkLearner:
         """Returns a learner with a network of its own, to be evaluated only."""
@@ -85,6 +84,7 @@ class NetworkLearner:
             self._average()
             losses.append(loss.detach())
             errors += squared.detach().sum(0)
+        self._round()
         if not losses:
             return UpdateStats(0.0, np.full(num_members, np.nan), 0.0)
         loss_mean, norm_mean = torch.stack([torch.stack(losses), torch.stack(norms)]).mean(1).tolist()
@@ -105,6 +105,7 @@ class NetworkLearner:
             network.load_state_dict(_section(weights, "network."))
         if self._prior is not None:
             self._prior.load_state_dict(_section(weights, "prior."))
+        self._round()
 
     def state_dict(self) -> Arrays:
         """Returns copies of weights, prior and optimiser state under flat names."""
@@ -137,6 +138,18 @@ class NetworkLearner:
     def _tensor(self, array: NDArray[np.generic]) -> Tensor:
         # PyTorch warns about read-only memory, so that is copied.
         return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(self._device)
+
+    def _round(self) -> None:
+        """Lets what plays in int8 follow the weights."""
+        if self._is_rounded:
+            assert isinstance(self._playing, ValueNetwork)
+            self._rounded = Int8Network(self._playing)
+
+    def _evaluate(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
+        if self._rounded is not None:
+            return self._rounded.evaluate(observations)
+        with torch.inference_mode():
+            return self._predict(self._playing, self._tensor(observations)).contiguous().cpu().numpy()
 
     def _predict(self, network: ValueNetwork | TowerNetwork, observations: Tensor) -> Tensor:
         values: Tensor = network(observations)

@@ -1,0 +1,149 @@
+"""Playing with 8-bit integers: a residual network of boards, rounded, evaluated in half the time.
+
+Every board has a scale of its own in every layer, set by its largest activation. So a value depends on the weights
+and the board alone, not on what else is in the batch, and nothing has to be calibrated. Sums are exact, also on
+processors that add products of bytes in 16 bits: see `LEVELS`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bathysphere.values.int8_kernels import add_and_round, head_values, rectify_and_round
+from bathysphere.values.networks import ConvolutionStack, Dense, ValueNetwork
+
+# A weight is at most this times its channel's scale, an activation at most 2 * LEVELS times its board's. Two products
+# then fit in 16 bits, which is where such processors would cut them off: 2 * 90 * 180 < 32,768.
+LEVELS = 90
+
+Array = NDArray[Any]
+
+
+@cache
+def is_exact_here() -> bool:
+    """Whether this PyTorch on this processor has the operations, and they add up the largest numbers exactly."""
+    weight, board = torch.full((8, 8, 3, 3), 1.0), np.full((1, 9, 8), 2 * LEVELS, np.uint8)
+    try:
+        middle = _Convolution(weight)(board, 3)[0, 4]
+        product = _Product(weight.flatten(1))(np.full((1, 72), 2 * LEVELS, np.uint8))[0]
+    except (AttributeError, RuntimeError, TypeError):  # not built in, not for this processor, or called differently
+        return False
+    return bool(np.allclose([middle, product], 72 * 2 * LEVELS, rtol=1e-6))
+
+
+class Int8Network:
+    """What a `ValueNetwork` of residual convolutions and heads computes, rounded. It does not follow later updates.
+
+    Args:
+      network: the network; see `ValuesConfig.precision` for which it may be.
+    """
+
+    def __init__(self, network: ValueNetwork) -> None:
+        stack, hidden, last = network.layers
+        assert isinstance(stack, ConvolutionStack)
+        assert isinstance(hidden, Dense)
+        assert isinstance(last, Dense)
+        with torch.inference_mode():
+            self._num_categories = stack.num_categories
+            self._convolutions = [_Convolution(weight) for weight in stack.weights]
+            channels = len(stack.weights[0])
+            no_bias = np.zeros(channels, np.float32)
+            self._biases = [_array(bias) for bias in stack.biases] or [no_bias] * len(stack.weights)
+            nothing = np.zeros((0, channels), np.float32)
+            pooled_weights = [_array(weight[:, :, 0, 0].t()) for weight in stack.pooled_weights]
+            self._pooled_weights = pooled_weights or [nothing] * (len(stack.weights) // 2)
+            members, units, inputs = hidden.weight.shape
+            # Boards are kept channels last, and the network's own are channels first.
+            by_cell = hidden.weight.view(members * units, channels, -1).transpose(1, 2).reshape(-1, inputs)
+            self._hidden = _Product(by_cell)
+            self._hidden_bias = _bias(hidden)
+            self._last_weight = _array(last.weight[:, 0])
+            self._last_bias = _bias(last)
+
+    def evaluate(self, codes: Array) -> NDArray[np.float32]:
+        """Returns float32 [n, E] for boards of categories [n, H, W]."""
+        num, height, width = codes.shape
+        shape, channels = (num, height * width), len(self._biases[0])
+        stream = np.zeros((*shape, channels), np.float32)
+        rounded = np.empty((*shape, channels), np.uint8)
+        scales = np.ones(num, np.float32)
+        pooled = np.empty((num, 2 * channels), np.float32)
+        one_hot = (codes.reshape(*shape, 1) == np.arange(self._num_categories)).view(np.uint8)
+        with torch.inference_mode():
+            convolved = self._convolutions[0](one_hot, height)
+            add_and_round(convolved, scales, self._biases[0], 2 * LEVELS, stream, rounded, pooled)
+            for block in range(len(self._convolutions) // 2):
+                first, second = 2 * block + 1, 2 * block + 2
+                convolved, told = self._convolutions[first](rounded, height), self._pooled_weights[block]
+                rectify_and_round(convolved, scales, self._biases[first], pooled, told, 2 * LEVELS, rounded)
+                convolved = self._convolutions[second](rounded, height)
+                add_and_round(convolved, scales, self._biases[second], 2 * LEVELS, stream, rounded, pooled)
+            products = self._hidden(rounded.reshape(num, -1))
+        return head_values(products, scales, self._hidden_bias, self._last_weight, self._last_bias)
+
+
+class _Convolution:
+    """Rounded weights of one convolution, [outputs, inputs, k, k], packed."""
+
+    def __init__(self, weight: Tensor) -> None:
+        rounded, self._scales = _round(weight)
+        self._zeros = torch.zeros(len(weight), dtype=torch.int64)
+        self._geometry = [1, 1], [weight.shape[2] // 2] * 2, [1, 1], 1  # stride, padding, dilation, groups
+        self._packed = torch.ops.onednn.qconv_prepack(rounded, self._scales, 1.0, 0, *self._geometry, None)
+
+    def __call__(self, cells: Array, height: int) -> NDArray[np.float32]:
+        """Returns float32 [n, cells, outputs] for uint8 [n, cells, inputs]: whole numbers times weights' scales."""
+        num, num_cells, inputs = cells.shape
+        boards = torch.from_numpy(cells).view(num, height, num_cells // height, inputs).permute(0, 3, 1, 2)
+        result: Tensor = torch.ops.onednn.qconv2d_pointwise(
+            boards, 1.0, 0, self._packed, self._scales, self._zeros, None, *self._geometry, *_FLOAT_OUT
+        )
+        return result.permute(0, 2, 3, 1).reshape(num, num_cells, -1).numpy()
+
+
+class _Product:
+    """Rounded weights of one matrix product, [outputs, inputs], packed."""
+
+    def __init__(self, weight: Tensor) -> None:
+        rounded, self._scales = _round(weight)
+        self._zeros = torch.zeros(len(weight), dtype=torch.int64)
+        self._packed = torch.ops.onednn.qlinear_prepack(rounded, None)
+
+    def __call__(self, rows: Array) -> NDArray[np.float32]:
+        """Returns float32 [n, outputs] for uint8 [n, inputs]: whole numbers times weights' scales."""
+        result: Tensor = torch.ops.onednn.qlinear_pointwise(
+            torch.from_numpy(rows), 1.0, 0, self._packed, self._scales, self._zeros, None, *_FLOAT_OUT
+        )
+        return result.numpy()
+
+
+_FLOAT_OUT: tuple[Any, ...] = (
+    1.0,
+    0,
+    torch.float32,
+    "none",
+    [],
+    "",
+)  # output's scale, zero and type; nothing is done to it
+
+
+def _round(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns int8 weights and float32 scales, one for each row of the first axis."""
+    scales = (weight.flatten(1).abs().amax(1) / LEVELS).clamp(min=1e-30)
+    scales[scales.isinf()] = torch.nan  # so that it shows in every value, as it does in float32
+    return (weight / scales.view(-1, *[1] * (weight.dim() - 1))).round().to(torch.int8), scales
+
+
+def _array(tensor: Tensor) -> NDArray[np.float32]:
+    return np.array(tensor.detach().numpy(), np.float32, order="C")
+
+
+def _bias(layer: Dense) -> NDArray[np.float32]:
+    size = layer.weight.shape[0] * layer.weight.shape[1]
+    return np.zeros(size, np.float32) if layer.bias is None else _array(layer.bias.flatten())
