@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bathysphere.studies import STUDIES
-from bathysphere.studies.curves import learning_curves, points
+from bathysphere.studies.curves import explored, learning_curves, win_rates
 from bathysphere.studies.statistics import bootstrap, mean_band
 from tests.studies.tiny_stages import STAGES
 
@@ -13,7 +13,7 @@ STEPS, RATES = [1000, 2000, 3000, 4000], [0.1, 0.45, 0.85, 0.8]
 def record(setting="ensemble", seed=0, rates=RATES, sizes=(None, 50.0, None, 30.0)):
     curve = {
         "env_steps": list(STEPS),
-        "episodes": [10, 20, 40, 80],
+        "episodes": [100, 200, 400, 800],
         "win_rate_1000": list(rates),
         "graph_size": list(sizes),
     }
@@ -27,19 +27,29 @@ def values(one):
 def test_metrics_are_read_off_the_curve():
     assert values(record()) == {
         "win-rate": pytest.approx(80.0),
-        "games-40": 20,
+        "games-40": 200,
         "steps-50": 3000,
         "steps-80": 3000,
         "steps-89": None,
-        "graph": 30.0,
+        "graph": pytest.approx(31.4, abs=0.1),  # of 30 in the latest 600 games, 50 before
     }
     never = values(record(rates=[0.0] * 4, sizes=[None] * 4))
     assert [never[name] for name in ("games-40", "steps-50", "graph")] == [None] * 3
 
 
 def test_rows_without_games_are_left_out():
-    steps, sizes = points(record(), "graph_size")
-    assert (steps.tolist(), sizes.tolist()) == ([2000, 4000], [50, 30])
+    steps, sizes = explored(record())
+    assert steps.tolist() == [2000, 4000]
+    old, new = (1 - np.exp(-200 / 300)) * np.exp(-600 / 300), 1 - np.exp(-600 / 300)
+    assert sizes.tolist() == pytest.approx([50, (50 * old + 30 * new) / (old + new)])
+
+
+def test_a_rate_of_a_few_games_is_none():
+    lucky = record(rates=[1.0, 0.2, 0.3, 0.6])
+    lucky["curve"]["episodes"] = [1, 99, 100, 200]
+    assert values(lucky)["steps-50"] == 4000
+    steps, rates = win_rates(lucky)
+    assert (steps.tolist(), rates.tolist()) == ([3000, 4000], [0.3, 0.6])
 
 
 def test_the_band_of_a_mean_is_its_bootstrap_interval():
@@ -68,6 +78,8 @@ def test_the_figure_shows_the_mean_of_runs_and_the_papers_numbers():
     assert sizes.get_ydata().tolist() == [50.0]
     levels = sorted(line.get_ydata()[0] for line in lines if line is not mean)
     assert levels == pytest.approx([0.847, 0.89])
+    assert "means of runs" in graph.get_xlabel()
+    assert "one run" in learning_curves(MULTI, [record()]).axes[1].get_xlabel()
     titles = [text.get_text() for text in wins.get_legend().get_texts()]
     assert titles == [setting.title for setting in MULTI.settings]
 

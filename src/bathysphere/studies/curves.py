@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = ("env_steps", "episodes", "win_rate_1000", "graph_size")  # of the metrics, for `Study.curve`
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]  # [T] each: where, and how much
 _COLOURS = ("#1f6fbf", "#e8820c", "#2f9e6e", "#b0418f", "#6b4fbb")
-_PANELS = (
-    ("win_rate_1000", "win rate, last 1000 games", lambda share, _: f"{share:.0%}"),
-    ("graph_size", "states explored in a game", lambda states, _: f"{states:,.0f}"),
-)
+_MIN_GAMES = 100  # before them a win rate says little: after one game won it is 100%
+_RECENT_GAMES = 300  # over which explored states are averaged: those of single games differ by factors
 
 
 def learning_curves(study: Study, records: list[Record]) -> Figure:
@@ -34,10 +34,16 @@ def learning_curves(study: Study, records: list[Record]) -> Figure:
     figure = Figure(figsize=(7.6, 6.2), layout="constrained", facecolor="white")
     axes = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     coloured = list(zip(study.settings, cycle(_COLOURS), strict=False))
-    for axis, (column, label, text) in zip(axes, _PANELS, strict=True):
+    panels = (
+        (win_rates, "win rate, last 1000 games", lambda share, _: f"{share:.0%}"),
+        (explored, f"states explored in a game,\nlast {_RECENT_GAMES} games", lambda states, _: f"{states:,.0f}"),
+    )
+    most = 1
+    for axis, (curve, label, text) in zip(axes, panels, strict=True):
         for setting, colour in coloured:
             mine = [r for r in records if r["setting"] == setting.name and r["state"] == "finished"]
-            _draw_mean(axis, mine, column, colour)
+            most = max(most, len(mine))
+            _draw_mean(axis, [curve(record) for record in mine], colour)
         axis.set_ylabel(label, color=INK)
         axis.yaxis.set_major_formatter(text)
         axis.set_ylim(bottom=0)
@@ -52,13 +58,14 @@ def learning_curves(study: Study, records: list[Record]) -> Figure:
     wins.set_ylim(top=1)
     handles = [wins.plot([], [], color=colour, label=setting.title)[0] for setting, colour in coloured]
     wins.legend(handles=handles, frameon=False, fontsize=8, labelcolor=INK)
-    graph.set_xlabel("environment steps (means of runs, with their 95% interval)", color=INK)
-    graph.xaxis.set_major_formatter(lambda steps, _: f"{steps / 1e6:g}M" if steps >= 1e5 else f"{steps:,.0f}")
+    runs = "one run" if most == 1 else "means of runs, with their 95% interval"
+    graph.set_xlabel(f"environment steps ({runs})", color=INK)
+    graph.xaxis.set_major_formatter(lambda steps, _: f"{steps:,.0f}")
     return figure
 
 
-def _draw_mean(axis: Any, records: Sequence[Record], column: str, colour: str) -> None:
-    curves = [curve for record in records if len((curve := points(record, column))[0])]
+def _draw_mean(axis: Any, curves: Sequence[Curve], colour: str) -> None:
+    curves = [curve for curve in curves if len(curve[0])]
     if not curves:
         return
     # Runs have rows at nearly the same moments; where a row is empty, what lies between its neighbours stands in.
@@ -69,9 +76,29 @@ def _draw_mean(axis: Any, records: Sequence[Record], column: str, colour: str) -
     axis.fill_between(moments, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
-def points(record: Record, column: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the steps at which a run's curve has a number, and the numbers, float64 [T] each."""
-    curve = record.get("curve") or {"env_steps": [], column: []}
-    pairs = [(s, v) for s, v in zip(curve["env_steps"], curve[column], strict=True) if v is not None]
-    steps, values = np.array(pairs, np.float64).reshape(-1, 2).T
-    return steps, values
+def win_rates(record: Record, column: str = "env_steps") -> Curve:
+    """Returns a run's win rates over about its last 1000 games, and what another column was then, that first.
+
+    They begin when there have been games enough to speak of a rate.
+    """
+    rows = _rows(record, column, "episodes", "win_rate_1000")
+    rows = rows[rows[:, 1] >= _MIN_GAMES]
+    return rows[:, 0], rows[:, 2]
+
+
+def explored(record: Record) -> Curve:
+    """Returns the steps at which games had ended, and the mean of states explored in about the last 300 of them."""
+    rows = _rows(record, "env_steps", "episodes", "graph_size")
+    means, episodes, total, weight = [], 0.0, 0.0, 0.0
+    for _, games, size in rows:
+        kept = math.exp((episodes - games) / _RECENT_GAMES)
+        episodes, total, weight = games, total * kept + (1 - kept) * size, weight * kept + (1 - kept)
+        means.append(total / weight)
+    return rows[:, 0], np.array(means)
+
+
+def _rows(record: Record, *columns: str) -> NDArray[np.float64]:
+    """Returns some columns of a run's curve, float64 [T, columns], without rows in which one is empty."""
+    curve = record.get("curve") or {column: [] for column in columns}
+    rows = zip(*(curve[column] for column in columns), strict=True)
+    return np.array([row for row in rows if None not in row], np.float64).reshape(-1, len(columns))

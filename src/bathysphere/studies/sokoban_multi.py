@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bathysphere.studies.curves import COLUMNS, learning_curves, points
+from bathysphere.studies.curves import COLUMNS, explored, learning_curves, win_rates
 from bathysphere.studies.study import Budget, BudgetName, Changes, Metric, PaperNumber, Record, Setting, Study
 
 _SECTION = "section on multi-board Sokoban"
@@ -11,9 +11,7 @@ _OURS, _PAPER = "sokoban", "paper/sokoban"
 
 def _first(record: Record, column: str, share: float) -> float | None:
     """Returns what a column of a run's curve was when its win rate first reached a share; None if it never did."""
-    curve = record["curve"]
-    reached = (value for value, rate in zip(curve[column], curve["win_rate_1000"], strict=True) if rate >= share)
-    return next(reached, None)
+    return next((place for place, rate in zip(*win_rates(record, column), strict=True) if rate >= share), None)
 
 
 def _steps_to(percent: int) -> Metric:
@@ -26,14 +24,14 @@ def _steps_to(percent: int) -> Metric:
 
 
 def _explored(record: Record) -> float | None:
-    _, sizes = points(record, "graph_size")
+    _, sizes = explored(record)
     return sizes[-1] if len(sizes) else None
 
 
 _WIN_RATE = Metric(
     "win-rate", "win rate at the end, last 1000 games (%)", "mean", lambda record: 100 * record["win_rate_1000"]
 )
-_GRAPH = Metric("graph", "states explored in a game at the end", "mean", _explored)
+_GRAPH = Metric("graph", "states explored in a game at the end, last 300 games", "mean", _explored)
 _ABLATION_METRICS = (_WIN_RATE, _steps_to(50), _steps_to(80), _GRAPH)
 
 _PAPER_BUDGET = Budget("10M steps a run, as in the paper.", 10, {"steps": 10_000_000})
