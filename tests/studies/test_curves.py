@@ -48,6 +48,7 @@ def test_a_rate_of_a_few_games_is_none():
     lucky = record(rates=[1.0, 0.2, 0.3, 0.6])
     lucky["curve"]["episodes"] = [1, 99, 100, 200]
     assert values(lucky)["steps-50"] == 4000
+    assert explored(lucky)[0].tolist() == [4000]
     steps, rates = win_rates(lucky)
     assert (steps.tolist(), rates.tolist()) == ([3000, 4000], [0.3, 0.6])
 
@@ -81,7 +82,7 @@ def test_the_figure_shows_the_mean_of_runs_and_the_papers_numbers():
     assert "means of runs" in graph.get_xlabel()
     assert "one run" in learning_curves(MULTI, [record()]).axes[1].get_xlabel()
     titles = [text.get_text() for text in wins.get_legend().get_texts()]
-    assert titles == [setting.title for setting in MULTI.settings]
+    assert titles == ["ensemble, K = 3"]  # of those that have finished
 
 
 def test_a_figure_of_nothing():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = ("env_steps", "episodes", "win_rate_1000", "graph_size")  # of the metrics, for `Study.curve`
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]  # [T] each: where, and how much
 _COLOURS = ("#1f6fbf", "#e8820c", "#2f9e6e", "#b0418f", "#6b4fbb")
-_MIN_GAMES = 100  # before them a win rate says little: after one game won it is 100%
+_MIN_GAMES = 100  # before them a mean says little: after one game, won, the win rate is 100%
 _RECENT_GAMES = 300  # over which explored states are averaged: those of single games differ by factors
 
 
@@ -38,12 +38,13 @@ def learning_curves(study: Study, records: list[Record]) -> Figure:
         (win_rates, "win rate, last 1000 games", lambda share, _: f"{share:.0%}"),
         (explored, f"states explored in a game,\nlast {_RECENT_GAMES} games", lambda states, _: f"{states:,.0f}"),
     )
-    most = 1
+    finished = {
+        setting.name: [r for r in records if r["setting"] == setting.name and r["state"] == "finished"]
+        for setting in study.settings
+    }
     for axis, (curve, label, text) in zip(axes, panels, strict=True):
         for setting, colour in coloured:
-            mine = [r for r in records if r["setting"] == setting.name and r["state"] == "finished"]
-            most = max(most, len(mine))
-            _draw_mean(axis, [curve(record) for record in mine], colour)
+            _draw_mean(axis, [curve(record) for record in finished[setting.name]], colour)
         axis.set_ylabel(label, color=INK)
         axis.yaxis.set_major_formatter(text)
         axis.set_ylim(bottom=0)
@@ -56,9 +57,10 @@ def learning_curves(study: Study, records: list[Record]) -> Figure:
             place = {"xycoords": ("axes fraction", "data"), "va": "bottom"}
             wins.annotate(f"paper: {paper.text}", (0.01, height), fontsize=8, color=colour, **place)
     wins.set_ylim(top=1)
-    handles = [wins.plot([], [], color=colour, label=setting.title)[0] for setting, colour in coloured]
+    shown = [(setting.title, colour) for setting, colour in coloured if finished[setting.name]]
+    handles = [wins.plot([], [], color=colour, label=title)[0] for title, colour in shown]
     wins.legend(handles=handles, frameon=False, fontsize=8, labelcolor=INK)
-    runs = "one run" if most == 1 else "means of runs, with their 95% interval"
+    runs = "one run" if max(map(len, finished.values())) <= 1 else "means of runs, with their 95% interval"
     graph.set_xlabel(f"environment steps ({runs})", color=INK)
     graph.xaxis.set_major_formatter(lambda steps, _: f"{steps:,.0f}")
     return figure
@@ -87,14 +89,15 @@ def win_rates(record: Record, column: str = "env_steps") -> Curve:
 
 
 def explored(record: Record) -> Curve:
-    """Returns the steps at which games had ended, and the mean of states explored in about the last 300 of them."""
+    """Returns steps, and the mean of states explored in about the last 300 games, once there have been enough."""
     rows = _rows(record, "env_steps", "episodes", "graph_size")
     means, episodes, total, weight = [], 0.0, 0.0, 0.0
     for _, games, size in rows:
         kept = math.exp((episodes - games) / _RECENT_GAMES)
         episodes, total, weight = games, total * kept + (1 - kept) * size, weight * kept + (1 - kept)
         means.append(total / weight)
-    return rows[:, 0], np.array(means)
+    settled = rows[:, 1] >= _MIN_GAMES
+    return rows[settled, 0], np.array(means)[settled]
 
 
 def _rows(record: Record, *columns: str) -> NDArray[np.float64]:
