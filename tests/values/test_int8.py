@@ -13,7 +13,7 @@ from bathysphere.domains.base import Categories
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.agent import load_trained
 from bathysphere.values import Batch, Ensemble, OptimiserConfig, ValuesConfig, network_learner
-from bathysphere.values.int8 import LEVELS, is_exact_here
+from bathysphere.values.int8 import ACTIVATION_LEVELS, is_exact_here
 from bathysphere.values.int8_kernels import add_and_round, head_values, rectify_and_round
 from tests.oracles import int8 as oracle
 
@@ -189,7 +189,7 @@ floats = st.floats(-100, 100, width=32)
     arrays(np.float32, (4, 3), elements=st.floats(-1, 1, width=32)),
 )
 def test_a_board_is_rounded_to_half_its_scale(products, before, bias, pooled, pooled_weight):
-    top, scales, rounded = 2 * LEVELS, before.copy(), np.empty(products.shape, np.uint8)
+    top, scales, rounded = ACTIVATION_LEVELS, before.copy(), np.empty(products.shape, np.uint8)
     rectify_and_round(products, scales, bias, pooled, pooled_weight, top, rounded)
     told = pooled.astype(np.float64) @ pooled_weight
     exact = np.maximum(products * before[:, None, None].astype(np.float64) + bias + told[:, None], 0)
@@ -210,7 +210,7 @@ def test_a_board_is_rounded_to_half_its_scale(products, before, bias, pooled, po
     arrays(np.float32, 3, elements=floats),
 )
 def test_a_block_adds_to_the_stream(products, stream, before, bias):
-    top, scales, rounded = 2 * LEVELS, before.copy(), np.empty(products.shape, np.uint8)
+    top, scales, rounded = ACTIVATION_LEVELS, before.copy(), np.empty(products.shape, np.uint8)
     after, pooled = stream.copy(), np.empty((2, 6), np.float32)
     add_and_round(products, scales, bias, top, after, rounded, pooled)
     exact = stream + products * before[:, None, None].astype(np.float64) + bias

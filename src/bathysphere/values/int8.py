@@ -2,7 +2,7 @@
 
 Every board has a scale of its own in every layer, set by its largest activation. So a value depends on the weights
 and the board alone, not on what else is in the batch, and nothing has to be calibrated. Sums are exact, also on
-processors that add products of bytes in 16 bits: see `LEVELS`.
+processors that add products of bytes in 16 bits: see `WEIGHT_LEVELS`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from torch import Tensor
 from bathysphere.values.int8_kernels import add_and_round, head_values, rectify_and_round
 from bathysphere.values.networks import ConvolutionStack, Dense, ValueNetwork
 
-# A weight is at most this times its channel's scale, an activation at most 2 * LEVELS times its board's. Two products
-# then fit in 16 bits, which is where such processors would cut them off: 2 * 90 * 180 < 32,768.
-LEVELS = 90
+# Weights are rounded to at most the first of these, times a scale for each output; activations to at most the second.
+# The sum of two products then fits in 16 bits, where such processors would cut it off: 2 * 90 * 180 < 32,768.
+WEIGHT_LEVELS, ACTIVATION_LEVELS = 90, 180
+
+# Of an operation's output: scale, zero and type, and that nothing else is done to it.
+_FLOAT_OUT: tuple[Any, ...] = 1.0, 0, torch.float32, "none", [], ""
 
 Array = NDArray[Any]
 
@@ -28,13 +31,13 @@ Array = NDArray[Any]
 @cache
 def is_exact_here() -> bool:
     """Whether this PyTorch on this processor has the operations, and they add up the largest numbers exactly."""
-    weight, board = torch.full((8, 8, 3, 3), 1.0), np.full((1, 9, 8), 2 * LEVELS, np.uint8)
+    weight, board = torch.full((8, 8, 3, 3), 1.0), np.full((1, 9, 8), ACTIVATION_LEVELS, np.uint8)
     try:
         middle = _Convolution(weight)(board, 3)[0, 4]
-        product = _Product(weight.flatten(1))(np.full((1, 72), 2 * LEVELS, np.uint8))[0]
+        product = _Product(weight.flatten(1))(np.full((1, 72), ACTIVATION_LEVELS, np.uint8))[0]
     except (AttributeError, RuntimeError, TypeError):  # not built in, not for this processor, or called differently
         return False
-    return bool(np.allclose([middle, product], 72 * 2 * LEVELS, rtol=1e-6))
+    return bool(np.allclose([middle, product], 72 * ACTIVATION_LEVELS, rtol=1e-6))
 
 
 class Int8Network:
@@ -77,13 +80,13 @@ class Int8Network:
         one_hot = (codes.reshape(*shape, 1) == np.arange(self._num_categories)).view(np.uint8)
         with torch.inference_mode():
             convolved = self._convolutions[0](one_hot, height)
-            add_and_round(convolved, scales, self._biases[0], 2 * LEVELS, stream, rounded, pooled)
+            add_and_round(convolved, scales, self._biases[0], ACTIVATION_LEVELS, stream, rounded, pooled)
             for block in range(len(self._convolutions) // 2):
                 first, second = 2 * block + 1, 2 * block + 2
                 convolved, told = self._convolutions[first](rounded, height), self._pooled_weights[block]
-                rectify_and_round(convolved, scales, self._biases[first], pooled, told, 2 * LEVELS, rounded)
+                rectify_and_round(convolved, scales, self._biases[first], pooled, told, ACTIVATION_LEVELS, rounded)
                 convolved = self._convolutions[second](rounded, height)
-                add_and_round(convolved, scales, self._biases[second], 2 * LEVELS, stream, rounded, pooled)
+                add_and_round(convolved, scales, self._biases[second], ACTIVATION_LEVELS, stream, rounded, pooled)
             products = self._hidden(rounded.reshape(num, -1))
         return head_values(products, scales, self._hidden_bias, self._last_weight, self._last_bias)
 
@@ -123,19 +126,9 @@ class _Product:
         return result.numpy()
 
 
-_FLOAT_OUT: tuple[Any, ...] = (
-    1.0,
-    0,
-    torch.float32,
-    "none",
-    [],
-    "",
-)  # output's scale, zero and type; nothing is done to it
-
-
 def _round(weight: Tensor) -> tuple[Tensor, Tensor]:
     """Returns int8 weights and float32 scales, one for each row of the first axis."""
-    scales = (weight.flatten(1).abs().amax(1) / LEVELS).clamp(min=1e-30)
+    scales = (weight.flatten(1).abs().amax(1) / WEIGHT_LEVELS).clamp(min=1e-30)
     scales[scales.isinf()] = torch.nan  # so that it shows in every value, as it does in float32
     return (weight / scales.view(-1, *[1] * (weight.dim() - 1))).round().to(torch.int8), scales
 
