@@ -1,5 +1,6 @@
 """Playing in 8-bit integers: what is rounded, what must not change, and where it is not used."""
 
+import pickle
 import platform
 
 import numpy as np
@@ -123,6 +124,17 @@ def test_it_follows_updates_and_loads_and_a_snapshot_stays():
     np.testing.assert_array_equal(other.evaluate(states), ensemble.evaluate(states))
     snapshot.load_weights(ensemble.weights())
     np.testing.assert_array_equal(snapshot.evaluate(states), ensemble.evaluate(states))
+
+
+def test_it_can_be_sent_to_another_process():
+    ensemble = trained(settings(global_pooling=True))
+    sent = pickle.loads(pickle.dumps(ensemble))
+    states = boards(30, 6)
+    np.testing.assert_array_equal(sent.evaluate(states), ensemble.evaluate(states))
+    batch = Batch(states, np.ones((30, 1), np.float32), np.ones((30, 3), np.bool_))
+    for one in (sent, ensemble):
+        one.update(batch)
+    np.testing.assert_array_equal(sent.evaluate(states), ensemble.evaluate(states))
 
 
 def test_learning_is_not_rounded():

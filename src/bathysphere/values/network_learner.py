@@ -53,6 +53,15 @@ class NetworkLearner:
         self._num_updates = 0
         self._chunk = _CHUNK_CPU if self._device.type == "cpu" else _CHUNK_GPU
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leaves out what cannot be sent to another process, and is made of the weights there."""
+        return {**vars(self), "_rounded": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Restores what `__getstate__` returned."""
+        vars(self).update(state)
+        self._round()
+
     def evaluate(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
         """Returns float32 [n, E] for observations [n, ...]."""
         starts = range(0, len(observations), self._chunk)
