@@ -163,7 +163,7 @@ def _sokoban() -> RunConfig:
         ),
         learning=LearningConfig(
             max_steps=100,
-            target="mixed",
+            target="bootstrap",
             hindsight=0.2,
             symmetries=True,
             batch_size=96,
