@@ -52,6 +52,8 @@ def test_cards_say_everything_and_nothing_about_anybodys_folders(name):
     assert shipped()[name].stat().st_size < 8 << 20
     commands = [card.command, *(result.command for result in card.results)]
     assert not any(word.startswith("/") for command in commands for word in command.split())
+    assert agent.config.start_from is None
+    assert agent.config.towers == ()
 
 
 @pytest.mark.parametrize("name", ["deep-sea", "toy-montezuma"])

@@ -1,11 +1,13 @@
 import json
 import os
+import shutil
 
 import pytest
 import torch
 
 from bathysphere import cli
 from bathysphere.cli import bench_sokoban
+from bathysphere.runs.runner import run
 from bathysphere.runs.serialise import override
 from tests.runs.small import small_sokoban
 
@@ -58,6 +60,14 @@ def test_a_trained_agent_goes_on(sokoban_run, monkeypatch, capsys):
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["preset"] == small_sokoban().preset
     assert row["env_steps"] == 40 * 4
+
+
+def test_nobody_looks_for_what_an_agent_was_made_of(sokoban_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_sokoban.os, "cpu_count", lambda: 1)
+    before = shutil.copytree(sokoban_run, tmp_path / "before")
+    run(override(small_sokoban(), {"start_from": str(before), "steps": 12}), tmp_path / "agent", pictures=False)
+    shutil.rmtree(before)
+    assert cli.main(["bench", "sokoban", "--agent", str(tmp_path / "agent"), "--json"]) == 0
 
 
 def test_other_worlds_are_refused(monkeypatch, capsys):

@@ -51,7 +51,8 @@ def test_the_card_names_all_commands(first, tmp_path):
     third = tmp_path / "third"
     run(small_config(seed=8, start_from=str(second), steps=100), third, pictures=False)
     export(third, tmp_path / "third.safetensors")
-    card = agent_file.read(tmp_path / "third.safetensors").card
+    config, _, card, *_ = agent_file.read(tmp_path / "third.safetensors")
+    assert config.start_from is None  # a folder of this machine
     one, two, three = card.command.split(", then ")
     assert one == Lineage.of(first).command
     assert "--start-from" not in one

@@ -73,7 +73,7 @@ def _measure(config: RunConfig, values: Ensemble | None, cores: int, lanes: int)
         learning=replace(config.learning, min_games=min(config.learning.min_games, _MIN_GAMES)),
     )
     with _only(cores):
-        trainer = make_trainer(config)
+        trainer = make_trainer(config, is_new=values is None)
         if values is not None:
             trainer.values.load_weights(values.weights())
         trainer.advance()  # compiles

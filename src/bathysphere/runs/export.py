@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bathysphere.errors import BathysphereError
@@ -42,5 +43,7 @@ def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_fil
         machine=versions["machine"],
         results=tuple(m for file in results for m in read_measurements(file, fingerprint)),
     )
-    agent_file.write(path, trained.config, trained.observation, card, weights)
+    # The weights are here, so nobody has to look for the runs they came from; the card says how to make those again.
+    config = replace(trained.config, start_from=None, towers=())
+    agent_file.write(path, config, trained.observation, card, weights)
     return agent_file.read(path)

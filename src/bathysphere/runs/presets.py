@@ -60,9 +60,10 @@ def _paper_deep_sea_kappa_0() -> RunConfig:
 
 
 def _toy_montezuma() -> RunConfig:
-    """Toy Montezuma with more weight on disagreement, and more games at once."""
+    """Toy Montezuma with more weight on disagreement, more games at once, and passes that always see something new."""
     config = _paper_toy_montezuma()
-    return replace(config, batch=64, search=replace(config.search, risk_coef=5.0, final_ties="random"))
+    search = replace(config.search, risk_coef=5.0, final_ties="random", merge_nodes=True, dead_end_value=0.0)
+    return replace(config, batch=64, search=search)
 
 
 def _paper_toy_montezuma() -> RunConfig:

@@ -122,8 +122,8 @@ TARGETS = _ablation(
     "with different training targets",
     "value targets",
     "Values learn from the planner's own values (bootstrap) or from what really followed (factual; here the discounted "
-    "rewards, as the paper does not say which of the authors' variants it used). The paper finds bootstrap better. The "
-    "mean of both is what this package's preset learns from.",
+    "rewards, as the paper does not say which of the authors' variants it used), or from the mean of both. The paper "
+    "finds bootstrap better, and this package's preset has it.",
     {
         "factual": ("factual", {"learning": {"target": "factual_rewards"}}),
         "bootstrap": ("bootstrap", {"learning": {"target": "bootstrap"}}),
