@@ -61,7 +61,7 @@ def test_solve_writes_solutions_and_names_what_it_could_not_solve(levels, sokoba
     assert "10 passes a move: " in out
     assert "50 passes a move: " in out
     assert "of 3 levels. The solutions are in mine-solved.sok." in out
-    assert "2 ('hopeless'): no solution found" in out
+    assert "2 (hopeless): no solution found" in out
     assert "--passes 50 --max-passes 250" in out
     for level in read_levels("mine-solved.sok"):
         assert (level.solution is None) == (level.title == "hopeless")
@@ -69,6 +69,12 @@ def test_solve_writes_solutions_and_names_what_it_could_not_solve(levels, sokoba
     assert cli.main(arguments) == 2
     assert "mine-solved.sok exists already" in capsys.readouterr().err
     assert cli.main([*arguments, "--out", "mine-solved.sok"]) == 0
+
+
+def test_levels_need_no_title(levels, sokoban_run, capsys):
+    levels.write_text("#######\n#$ @ .#\n#######\n")
+    assert cli.main(["solve", str(levels), "--agent", str(sokoban_run)]) == 0
+    assert "1 (untitled): no solution found" in capsys.readouterr().out
 
 
 def test_solve_stops_when_nothing_is_left_and_leaves_out_what_does_not_fit(levels, sokoban_run, capsys):

@@ -99,7 +99,9 @@ def _sentence(solving: Solving, result: dict[str, Any], out: Path) -> str:
     lines = [f"Solved {len(solving.solutions):,} of {count:,} levels. The solutions are in {out}."]
     if unsolved:
         lines.append("Not solved:")
-        lines += [f"  {level['number']} ('{level['title']}'): {level['reason']}" for level in unsolved[:_SHOWN]]
+        lines += [
+            f"  {level['number']} ({level['title'] or 'untitled'}): {level['reason']}" for level in unsolved[:_SHOWN]
+        ]
         if len(unsolved) > _SHOWN:
             lines.append(f"  and {len(unsolved) - _SHOWN:,} more")
     if len(unsolved) > len(solving.refused):

@@ -27,7 +27,7 @@ Examples:
 
 bathysphere watch deep-sea
 
-bathysphere watch toy-montezuma --risk-coef 0 --passes 50
+bathysphere watch toy-montezuma --fps 20
 
 bathysphere watch runs/deep-sea-seed0-1
 
