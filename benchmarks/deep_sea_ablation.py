@@ -15,11 +15,11 @@ from functools import partial
 
 import numpy as np
 
+from bathysphere.config.presets import find_preset
+from bathysphere.config.run import RunConfig
 from bathysphere.domains import DeepSeaConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.runs.build import make_trainer
-from bathysphere.runs.config import RunConfig
-from bathysphere.runs.presets import find_preset
 
 BASE = find_preset("deep-sea")
 

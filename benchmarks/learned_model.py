@@ -13,18 +13,18 @@ import time
 import numpy as np
 import torch
 
+from bathysphere.config.presets import find_preset
 from bathysphere.domains import make_domain
 from bathysphere.models.learned import load_model
-from bathysphere.models.shipped import shipped
+from bathysphere.models.model_file import shipped_models
 from bathysphere.planning import Search
-from bathysphere.runs.presets import find_preset
 from bathysphere.values.ensemble import Ensemble
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--presets", nargs="+", default=["sokoban", "paper/sokoban"])
-    parser.add_argument("--models", nargs="+", default=list(shipped()), help="names of shipped models, or files")
+    parser.add_argument("--models", nargs="+", default=list(shipped_models()), help="names of shipped models, or files")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--moves", type=int, default=5, help="moves of the whole batch in a round")
     options = parser.parse_args()

@@ -16,10 +16,10 @@ from functools import partial
 
 import numpy as np
 
+from bathysphere.config.presets import find_preset
+from bathysphere.config.run import RunConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.runs.build import make_trainer
-from bathysphere.runs.config import RunConfig
-from bathysphere.runs.presets import find_preset
 
 GAMES = 300
 BASE = find_preset("sokoban")

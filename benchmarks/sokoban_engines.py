@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from bathysphere.agents.loading import load_trained
 from bathysphere.domains import make_domain
 from bathysphere.planning import Crew
-from bathysphere.runs.agent import load_trained
 from bathysphere.values import Ensemble
 from bathysphere.values.networks import build_network
 

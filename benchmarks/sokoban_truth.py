@@ -16,6 +16,7 @@ from math import comb
 import numba
 import numpy as np
 
+from bathysphere.agents.loading import load_values
 from bathysphere.domains.base import States
 from bathysphere.domains.sokoban import generate
 from bathysphere.domains.sokoban.rules import (
@@ -29,7 +30,6 @@ from bathysphere.domains.sokoban.rules import (
     WALL,
 )
 from bathysphere.planning import Search
-from bathysphere.runs.agent import load_values
 
 MAX_CELLS, MAX_BOXES = 65, 6
 CHOOSE = np.array([[comb(n, k) for k in range(MAX_BOXES + 1)] for n in range(MAX_CELLS)])

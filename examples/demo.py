@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import bathysphere
+from bathysphere.agents.evaluation import evaluate
 from bathysphere.cli import main
-from bathysphere.runs.evaluation import evaluate
 
 SIZE = 20
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import bathysphere
-from bathysphere.runs.evaluation import evaluate
+from bathysphere.agents.evaluation import evaluate
 
 run_dir = sys.argv[1] if len(sys.argv) > 1 else None  # None: the next free name under runs/
 result = bathysphere.train("deep-sea", run_dir=run_dir, seed=1, domain={"size": 15}, stop={"on_solved": True})

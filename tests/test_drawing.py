@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bathysphere import drawing
 from bathysphere.errors import BathysphereError
+from bathysphere.storage import pictures as drawing
 
 FRAMES = [np.full((31, 45, 3), shade, np.uint8) for shade in (0, 120, 250)]
 

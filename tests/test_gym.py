@@ -6,7 +6,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import bathysphere.gym
-from bathysphere.domains.deep_sea import DeepSea, DeepSeaConfig
+from bathysphere.domains.deep_sea.domain import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.gym import DomainEnv, GymDomain
 from bathysphere.testing import check_domain

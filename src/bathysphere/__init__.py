@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 from bathysphere.errors import BathysphereError
 
 if TYPE_CHECKING:
-    from bathysphere.runs.agent import Agent, load_agent
+    from bathysphere.agents.agent import Agent
+    from bathysphere.agents.loading import load_agent
     from bathysphere.runs.api import train
 
 __all__ = ["Agent", "BathysphereError", "load_agent", "train"]
 
 _HOMES = {
-    "Agent": "bathysphere.runs.agent",
-    "load_agent": "bathysphere.runs.agent",
+    "Agent": "bathysphere.agents.agent",
+    "load_agent": "bathysphere.agents.loading",
     "train": "bathysphere.runs.api",
 }
 

@@ -18,9 +18,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from bathysphere.domains import CONFIGS, make_domain
-from bathysphere.domains.base import Categories, Domain, Features, ObservationSpec, States, Successors
-from bathysphere.domains.rows import as_rows
+from bathysphere.domains import domain_names, find_domain, make_domain
+from bathysphere.domains.base import Categories, Domain, Features, ObservationSpec, States, Successors, as_rows
 from bathysphere.errors import BathysphereError
 
 
@@ -239,14 +238,14 @@ def _spec(space: spaces.Space[Any]) -> ObservationSpec:
 
 def make_env(world: str, render_mode: str | None = None, **fields: Any) -> DomainEnv:
     """Makes the environment of a world by its name; `fields` are those of the world's config."""
-    config = CONFIGS[world]
+    config: Any = find_domain(world).Config
     known = config.__dataclass_fields__
     if unknown := sorted(set(fields) - set(known)):
         raise BathysphereError(f"{world} has no argument {', '.join(unknown)}. It has: {', '.join(known)}.")
     return DomainEnv(make_domain(config(**fields)), render_mode)
 
 
-for _world in CONFIGS:
+for _world in domain_names():
     _id = f"bathysphere/{_world.title().replace('-', '')}-v0"
     if _id not in gymnasium.registry:
         gymnasium.register(_id, entry_point="bathysphere.gym:make_env", kwargs={"world": _world})

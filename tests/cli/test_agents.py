@@ -5,9 +5,9 @@ import json
 import pytest
 
 from bathysphere import cli
-from bathysphere.agents import shipped
-from bathysphere.runs import agent_file
-from bathysphere.runs.evaluation import evaluate, wilson_interval
+from bathysphere.agents import agent_file
+from bathysphere.agents.evaluation import evaluate, wilson_interval
+from bathysphere.agents.loading import shipped_agents
 
 
 def _json(capsys, *argv):
@@ -17,8 +17,8 @@ def _json(capsys, *argv):
 
 def test_the_shipped_agents_are_listed_with_their_cards(capsys):
     agents = _json(capsys, "agents")["agents"]
-    assert [agent["name"] for agent in agents] == list(shipped())
-    assert {"deep-sea", "toy-montezuma"} <= shipped().keys()
+    assert [agent["name"] for agent in agents] == list(shipped_agents())
+    assert {"deep-sea", "toy-montezuma"} <= shipped_agents().keys()
     assert cli.main(["agents"]) == 0
     out = capsys.readouterr().out
     for agent in agents:
@@ -36,9 +36,9 @@ def test_one_card_in_full(capsys):
     assert all(result["command"] in out for result in card["results"])
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_agents())
 def test_cards_say_everything_and_nothing_about_anybodys_folders(name):
-    agent = agent_file.read(shipped()[name])
+    agent = agent_file.read(shipped_agents()[name])
     card = agent.card
     assert card.command.startswith(f"bathysphere train {agent.config.preset}")
     assert card.seed == agent.config.seed
@@ -49,7 +49,7 @@ def test_cards_say_everything_and_nothing_about_anybodys_folders(name):
     for result in card.results:
         assert result.command.startswith(f"bathysphere evaluate {name}")
         assert result.low <= result.value <= result.high
-    assert shipped()[name].stat().st_size < 8 << 20
+    assert shipped_agents()[name].stat().st_size < 8 << 20
     commands = [card.command, *(result.command for result in card.results)]
     assert not any(word.startswith("/") for command in commands for word in command.split())
     assert agent.config.start_from is None
@@ -59,7 +59,7 @@ def test_cards_say_everything_and_nothing_about_anybodys_folders(name):
 @pytest.mark.parametrize("name", ["deep-sea", "toy-montezuma"])
 def test_the_numbers_on_the_cards_can_be_measured_again(name, capsys):
     """On fewer games, so the two intervals have to overlap."""
-    result = agent_file.read(shipped()[name]).card.results[0]
+    result = agent_file.read(shipped_agents()[name]).card.results[0]
     program, *arguments = result.command.split()
     assert program == "bathysphere"
     where = arguments.index("--episodes") + 1

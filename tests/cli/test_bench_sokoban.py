@@ -7,8 +7,8 @@ import torch
 
 from bathysphere import cli
 from bathysphere.cli import bench_sokoban
+from bathysphere.config.convert import override
 from bathysphere.runs.runner import run
-from bathysphere.runs.serialise import override
 from tests.runs.small import small_sokoban
 
 PARTS = ["inference", "gradient_steps", "planner", "rules", "replay", "boards", "other"]

@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from bathysphere import cli
-from bathysphere.cli.episode import parse_actions, play, shortest_solution
 from bathysphere.domains import DeepSea, DeepSeaConfig, ToyMontezuma, ToyMontezumaConfig
+from bathysphere.domains.playing import parse_actions, play, shortest_solution
 from bathysphere.errors import BathysphereError
 
 

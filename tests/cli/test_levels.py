@@ -11,8 +11,8 @@ from PIL import Image
 from bathysphere.cli.levels import run
 from bathysphere.domains.sokoban import GeneratorConfig
 from bathysphere.domains.sokoban.board_cache import cache_folder
+from bathysphere.domains.sokoban.board_stream import BoardPool
 from bathysphere.domains.sokoban.formats import read_levels
-from bathysphere.domains.sokoban.pool import BoardPool
 from bathysphere.errors import BathysphereError
 
 SMALL = ["--size", "7", "--boxes", "2"]

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from bathysphere import cli
+from bathysphere.config.presets import PRESETS
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.presets import PRESETS
 
 SMALL = ["--domain.size", "6", "--steps", "600", "--no-pictures"]
 

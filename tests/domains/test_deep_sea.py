@@ -2,7 +2,7 @@ import numba
 import numpy as np
 import pytest
 
-from bathysphere.domains.deep_sea import DeepSea, DeepSeaConfig
+from bathysphere.domains.deep_sea.domain import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.testing import check_compiled_rules, check_domain
 from tests.domains.walks import compare_walks

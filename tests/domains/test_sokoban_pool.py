@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bathysphere.domains.sokoban import GeneratorConfig, board_cache, generate, generator, pool
+from bathysphere.domains.sokoban import GeneratorConfig, board_cache, generate, generator
+from bathysphere.domains.sokoban import board_stream as pool
 from bathysphere.domains.sokoban.board_cache import CHUNK, cache_folder, cache_size, clear_cache
-from bathysphere.domains.sokoban.pool import BoardPool
+from bathysphere.domains.sokoban.board_stream import BoardPool
 from bathysphere.errors import BathysphereError
 
 QUICK = GeneratorConfig(height=6, width=7, num_boxes=1, max_depth=20, max_states=50)
@@ -245,7 +246,7 @@ SCRIPT = """
 import sys, numpy as np
 from pathlib import Path
 from bathysphere.domains.sokoban import GeneratorConfig
-from bathysphere.domains.sokoban.pool import BoardPool
+from bathysphere.domains.sokoban.board_stream import BoardPool
 config = GeneratorConfig(height=6, width=7, num_boxes=1, max_depth=20, max_states=50)
 boards = BoardPool(config, int(sys.argv[2]), Path(sys.argv[1])).take(np.arange(600), np.arange(0))
 sys.stdout.write(str(hash(boards.tobytes())))
@@ -272,7 +273,7 @@ def test_two_processes_share_a_folder(tmp_path) -> None:
 AT_WORK = """
 import signal, sys, threading, time, numpy as np
 from bathysphere.domains.sokoban import GeneratorConfig
-from bathysphere.domains.sokoban.pool import BoardPool
+from bathysphere.domains.sokoban.board_stream import BoardPool
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell starts without it
 boards = BoardPool(GeneratorConfig(height=20, width=20, max_states=100_000), 1)
 boards.take(np.arange(2), np.arange(1000))

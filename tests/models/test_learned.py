@@ -8,6 +8,10 @@ from safetensors import safe_open
 from safetensors.numpy import load, save
 
 import bathysphere
+from bathysphere.agents.loading import make_model
+from bathysphere.agents.model_evaluation import evaluate_model
+from bathysphere.config.convert import config_hash, override, to_dict
+from bathysphere.config.presets import find_preset
 from bathysphere.domains import DeepSea, Sokoban, SokobanConfig
 from bathysphere.domains.sokoban import SHAPED_REWARDS, GeneratorConfig, Rewards
 from bathysphere.errors import BathysphereError
@@ -15,10 +19,6 @@ from bathysphere.models.config import ModelConfig
 from bathysphere.models.learned import LearnedModel, load_model, weights_of
 from bathysphere.models.model_file import ModelFile, World, read_model, write_model
 from bathysphere.models.network import build_network
-from bathysphere.runs.model_evaluation import evaluate_model
-from bathysphere.runs.models import make_model
-from bathysphere.runs.presets import find_preset
-from bathysphere.runs.serialise import config_hash, override, to_dict
 from bathysphere.testing import check_batching, check_purity, check_successors
 
 

@@ -6,15 +6,14 @@ from bathysphere.domains import Sokoban, SokobanConfig
 from bathysphere.models.config import DataConfig
 from bathysphere.models.evaluation import in_search, on_random_games
 from bathysphere.models.learned import load_model
-from bathysphere.models.model_file import read_model
-from bathysphere.models.shipped import shipped
+from bathysphere.models.model_file import read_model, shipped_models
 from bathysphere.planning import SearchConfig
 from tests.oracles.random_graph import HashedValues
 
 UNSEEN = DataConfig(held_out=40, games=1, seed=7)
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_models())
 def test_a_model_is_as_good_as_its_card(name):
     card, domain = read_model(name).card, Sokoban(SokobanConfig())
     tally = on_random_games(load_model(name, domain), domain, UNSEEN)
@@ -37,4 +36,4 @@ def test_ours_knows_the_rules():
 
 
 def test_they_are_small():
-    assert all(path.stat().st_size < 300_000 for path in shipped().values())
+    assert all(path.stat().st_size < 300_000 for path in shipped_models().values())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bathysphere.planning import Episode, Search, SearchConfig, kernels
-from bathysphere.planning.graph import check_graph, ensure_room
+from bathysphere.planning import Episode, Search, SearchConfig
+from bathysphere.planning.graph import kernels
+from bathysphere.planning.graph.arena import check_graph, ensure_room
 from tests.oracles.planner import OracleEpisode
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Search, SearchConfig, graph
-from bathysphere.planning.graph import allocate, arena_bytes, check_graph, ensure_room, pack, unpack
+from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning.graph.arena import allocate, arena_bytes, check_graph, ensure_room, pack, unpack
 from tests.oracles.random_graph import RandomGraph, TableValues
 from tests.planning.lockstep import assert_same, assert_same_episode, make_oracles
 from tests.planning.small_worlds import plan
@@ -200,7 +200,7 @@ def test_an_arena_that_grows_plays_like_one_that_need_not(transpositions, monkey
 
     roomy, grew = play()
     assert transpositions != grew  # 40 states at most with a table, hundreds without
-    monkeypatch.setattr(graph.allocate, "__defaults__", (2, 2))
+    monkeypatch.setattr(allocate, "__defaults__", (2, 2))
     tight, grew = play()
     assert grew
     assert same(roomy, tight)

@@ -8,7 +8,7 @@ import pytest
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import SearchConfig
-from bathysphere.planning.risk import (
+from bathysphere.planning.graph.risk import (
     bonus_at,
     find_bonus,
     find_risk_measure,

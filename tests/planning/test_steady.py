@@ -7,7 +7,7 @@ import pytest
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import Crew, Search, SearchConfig
-from bathysphere.planning.steady import SteadyValues
+from bathysphere.planning.episode_values import SteadyValues
 from tests.oracles.compiled_graph import CompiledGraph
 from tests.oracles.random_graph import HashedValues, RandomGraph, TableValues
 

@@ -1,8 +1,8 @@
 """Small runs for tests: seconds at most."""
 
-from bathysphere.runs.config import RunConfig
-from bathysphere.runs.presets import find_preset
-from bathysphere.runs.serialise import override
+from bathysphere.config.convert import override
+from bathysphere.config.presets import find_preset
+from bathysphere.config.run import RunConfig
 
 
 def small_config(**changes) -> RunConfig:

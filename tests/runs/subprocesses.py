@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from bathysphere.runs.checkpoint import CheckpointStore
+from bathysphere.config.convert import config_hash
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import TIME_COLUMNS, read_rows
-from bathysphere.runs.serialise import config_hash
+from bathysphere.storage.checkpoint import CheckpointStore
 
 STEPS = 6_000
 # N = 8 is won early, so solved and unsolved games, updates and half-played episodes are all there.

@@ -4,10 +4,10 @@ import pytest
 
 import bathysphere
 import bathysphere.gym
+from bathysphere.agents.evaluation import evaluate, wilson_interval
+from bathysphere.agents.loading import load_values
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.agent import load_values
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.evaluation import evaluate, wilson_interval
 from tests.runs.small import small_config
 
 

@@ -8,18 +8,19 @@ import pytest
 from safetensors.numpy import load, save
 
 import bathysphere
+from bathysphere.agents import agent_file
+from bathysphere.agents.card import train_command
+from bathysphere.agents.evaluation import evaluate
+from bathysphere.agents.loading import find_agent, load_agent, load_trained
 from bathysphere.cli.train import _fields, _parse
+from bathysphere.config.convert import override, plain_hash
+from bathysphere.config.presets import find_preset
+from bathysphere.config.run import RunConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.runs import agent_file, checkpoint
-from bathysphere.runs.agent import find_agent, load_agent, load_trained
-from bathysphere.runs.card import train_command
-from bathysphere.runs.checkpoint import CheckpointStore
-from bathysphere.runs.config import RunConfig
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.evaluation import evaluate
 from bathysphere.runs.export import export
-from bathysphere.runs.presets import find_preset
-from bathysphere.runs.serialise import override, plain_hash
+from bathysphere.storage.checkpoint import CheckpointStore
+from bathysphere.storage.tensors import fingerprint, halved, header_fingerprint
 from tests.runs.small import small_config
 
 
@@ -47,8 +48,8 @@ def _rewrite(path, header, weights=None):
     """Writes the file anew, with fingerprints that fit."""
     if weights is None:
         weights = load(path.read_bytes())
-    header["weights"] = agent_file.weights_fingerprint(weights)
-    header["sha256"] = agent_file._header_fingerprint(header)
+    header["weights"] = fingerprint(weights)
+    header["sha256"] = header_fingerprint(header)
     path.write_bytes(save(weights, metadata={"bathysphere.agent": json.dumps(header)}))
 
 
@@ -87,7 +88,7 @@ def test_an_agent_trained_on_a_level_file_needs_it_no_more(tmp_path, sokoban_run
     trained = load_trained(sokoban_run)
     config = override(trained.config, {"domain": {"num_boards": None, "level_file": str(tmp_path / "gone.txt")}})
     card = agent_file.Card("command", 0, None, 1, 1.0, "machine")
-    weights = agent_file.halved(trained.values.weights())
+    weights = halved(trained.values.weights())
     agent_file.write(tmp_path / "a.safetensors", config, trained.observation, card, weights)
     assert load_trained(tmp_path / "a.safetensors").observation == trained.observation
     with pytest.raises(BathysphereError, match=r"Cannot read .*gone.txt"):
@@ -105,7 +106,7 @@ def test_a_run_of_an_earlier_version_becomes_an_agent_too(deep_sea_run, tmp_path
         CheckpointStore(old / "checkpoints", plain_hash(plain)).read_meta(next((old / "checkpoints").iterdir()))
     for meta_file in (old / "checkpoints").glob("*/meta.json"):
         meta = json.loads(meta_file.read_text()) | {"config_hash": plain_hash(plain)}
-        meta_file.write_text(json.dumps(meta | {"sha256": checkpoint._fingerprint(meta)}))
+        meta_file.write_text(json.dumps(meta | {"sha256": header_fingerprint(meta)}))
     assert (
         export(old, tmp_path / "a.safetensors").fingerprint
         == export(deep_sea_run, tmp_path / "b.safetensors").fingerprint
@@ -195,7 +196,7 @@ def _torch_only(path):
         (_torch_only, "mine.safetensors is"),
         (lambda path: path.write_bytes(save({"a": np.zeros(2)})), "is a safetensors file, but not an agent"),
         (_other_format, r"has format 99 \(bathysphere 9.9\); this version reads format 1"),
-        (_no_format, "is damaged: its header names no format"),
+        (_no_format, "has format None"),
         (_changed_header, "is damaged: its header is not what was saved"),
         (_changed_weights, "is damaged: its weights are not what was saved"),
         (_unknown_field, "There is no field 'config.values.wings'"),
@@ -212,9 +213,9 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(file, damage, sentence):
 
 def test_weights_beyond_half_precision_are_refused():
     with pytest.raises(BathysphereError, match="do not fit half precision"):
-        agent_file.halved({"w": np.array([1e5], np.float32)})
+        halved({"w": np.array([1e5], np.float32)})
     integers = np.array([100_000])
-    assert agent_file.halved({"base": integers})["base"] is integers
+    assert halved({"base": integers})["base"] is integers
 
 
 def test_export_refuses_other_names_running_runs_and_runs_without_checkpoint(deep_sea_run, tmp_path):

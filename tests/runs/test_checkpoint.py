@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from bathysphere.errors import BathysphereError
-from bathysphere.runs import checkpoint as checkpoint_module
-from bathysphere.runs.checkpoint import META, STATE, WEIGHTS, CheckpointStore
+from bathysphere.storage.checkpoint import META, STATE, WEIGHTS, CheckpointStore
+from bathysphere.storage.tensors import header_fingerprint
 
 ARRAYS = {
     "values.table": np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32),
@@ -69,7 +69,7 @@ def _flip(name):
 def _version(path):
     meta = json.loads((path / META).read_text())
     meta |= {"format": 99}
-    meta["sha256"] = checkpoint_module._fingerprint(meta)
+    meta["sha256"] = header_fingerprint(meta)
     (path / META).write_text(json.dumps(meta))
 
 

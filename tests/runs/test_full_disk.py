@@ -4,14 +4,14 @@ import json
 import subprocess
 import sys
 
-from bathysphere.runs.checkpoint import CheckpointStore
+from bathysphere.storage.checkpoint import CheckpointStore
 
 _SAVE = """
 import resource, sys
 from pathlib import Path
 import numpy as np
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.checkpoint import CheckpointStore
+from bathysphere.storage.checkpoint import CheckpointStore
 
 store = CheckpointStore(Path(sys.argv[1]), "hash")
 store.save({"values.a": np.arange(10), "b": np.zeros(10)}, 1, 0.0)

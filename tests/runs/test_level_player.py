@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bathysphere.agents.evaluation import wilson_interval
 from bathysphere.domains.sokoban import generate, parse_levels
 from bathysphere.domains.sokoban.generator import GeneratorConfig
 from bathysphere.domains.sokoban.levels import solves
 from bathysphere.errors import BathysphereError
-from bathysphere.runs import level_player
-from bathysphere.runs.evaluation import wilson_interval
-from bathysphere.runs.level_evaluation import evaluate_levels
-from bathysphere.runs.level_player import LevelPlayer
-from bathysphere.runs.solving import attempt, begin, schedule
+from bathysphere.puzzles import player as level_player
+from bathysphere.puzzles.evaluation import evaluate_levels
+from bathysphere.puzzles.player import LevelPlayer
+from bathysphere.puzzles.solving import attempt, begin, schedule
 
 (EASY,) = parse_levels("######\n#@ $.#\n######\nTitle: easy\n")
 (HOPELESS,) = parse_levels("#######\n#$ @ .#\n#######\nTitle: hopeless\n")

@@ -5,14 +5,14 @@ import shutil
 
 import pytest
 
+from bathysphere.agents import agent_file
+from bathysphere.agents.loading import load_trained
+from bathysphere.config.convert import override
 from bathysphere.errors import BathysphereError
-from bathysphere.runs import agent_file
-from bathysphere.runs.agent import load_trained
 from bathysphere.runs.build import make_trainer
 from bathysphere.runs.export import export
-from bathysphere.runs.origin import Lineage
+from bathysphere.runs.lineage import Lineage
 from bathysphere.runs.runner import resume, run
-from bathysphere.runs.serialise import override
 from tests.runs.small import small_config, small_sokoban
 
 

@@ -1,9 +1,9 @@
 import pytest
 
+from bathysphere.config.convert import override
+from bathysphere.config.presets import PRESETS, describe_preset, find_preset
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.build import make_trainer
-from bathysphere.runs.presets import PRESETS, describe_preset, find_preset
-from bathysphere.runs.serialise import override
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -5,12 +5,12 @@ import pytest
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from bathysphere.config.convert import override
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.listing import find_runs
 from bathysphere.runs.metrics import TIME_COLUMNS, read_rows
 from bathysphere.runs.runner import resume, run
-from bathysphere.runs.serialise import override
 from tests.runs.small import small_config
 from tests.runs.subprocesses import assert_same
 

@@ -3,11 +3,11 @@ from dataclasses import make_dataclass, replace
 
 import pytest
 
+from bathysphere.config.convert import config_hash, differences, from_dict, override, to_dict
+from bathysphere.config.presets import PRESETS, find_preset
+from bathysphere.config.run import RunConfig, StopConfig
 from bathysphere.domains import SokobanConfig, ToyMontezumaConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.config import RunConfig, StopConfig
-from bathysphere.runs.presets import PRESETS, find_preset
-from bathysphere.runs.serialise import config_hash, differences, from_dict, override, to_dict
 
 CONFIGS = [
     *(find_preset(name) for name in PRESETS),
@@ -36,9 +36,9 @@ def test_configs_survive_json_exactly(config):
         ({"stop": 3}, "stop should be an object with fields; got 3."),
         (
             {"domain": {"name": "moon"}},
-            "domain.name should be a world (deep-sea, toy-montezuma, sokoban); got",
+            "There is no domain 'moon'; choose one of deep-sea, toy-montezuma, sokoban.",
         ),
-        ({"domain": 7}, "domain should be a world"),
+        ({"domain": 7}, "domain should be an object with a name; got 7"),
         ({"steps": 0}, "steps is 0; expected at least 1."),
     ],
 )

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from bathysphere import load_agent
+from bathysphere.config.convert import config_hash, differences, override
+from bathysphere.config.presets import find_preset
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.build import make_trainer
-from bathysphere.runs.checkpoint import CheckpointStore
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.presets import find_preset
 from bathysphere.runs.runner import resume, run
-from bathysphere.runs.serialise import config_hash, differences, override
+from bathysphere.storage.checkpoint import CheckpointStore
 
 SMALL = {
     "domain": {"generator": {"height": 6, "width": 6, "num_boxes": 1}, "num_boards": 2, "max_steps": 15},

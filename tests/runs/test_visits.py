@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bathysphere.domains import DeepSea, ToyMontezuma, ToyMontezumaConfig
+from bathysphere.config.convert import override
+from bathysphere.config.presets import find_preset
+from bathysphere.domains import ToyMontezuma, ToyMontezumaConfig
 from bathysphere.domains.toy_montezuma.maps import DOOR, FLOOR, KEY
+from bathysphere.domains.toy_montezuma.visits import Visits
 from bathysphere.planning import Episode
 from bathysphere.runs.metrics import read_rows
-from bathysphere.runs.presets import find_preset
 from bathysphere.runs.runner import resume, run
-from bathysphere.runs.serialise import override
-from bathysphere.runs.visits import Visits
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 from tests.runs.subprocesses import assert_same
 
@@ -67,12 +67,17 @@ def domain():
     return ToyMontezuma(ToyMontezumaConfig(map="one-room"))
 
 
+def unused(states):
+    """Counting needs no values."""
+    raise AssertionError("not asked for")
+
+
 def test_the_goal_room_counts_although_its_state_is_not_stored(domain):
-    visits = Visits(domain)
+    visits = Visits(domain, unused)
     episode, last = walk(domain, solution(domain))
     assert episode.solved
     assert len(np.unique(domain.room_index(episode.states))) == 1
-    visits.record([episode])
+    visits.record([episode], 0)
     assert visits.totals() == {"rooms_per_episode": 2.0, "rooms_visited": 2}
     (x,), (y,) = domain.positions(last[None])
     assert visits.cells[y, x] == 1
@@ -80,44 +85,37 @@ def test_the_goal_room_counts_although_its_state_is_not_stored(domain):
 
 
 def test_rooms_are_counted_by_game_by_row_and_over_the_run(domain):
-    visits = Visits(domain)
+    visits = Visits(domain, unused)
     assert visits.columns() == {"rooms_per_episode": None, "rooms_visited": 0}
     short, long = walk(domain, [0])[0], walk(domain, solution(domain))[0]
-    visits.record([short, long])
+    visits.record([short, long], 0)
     assert visits.columns() == {"rooms_per_episode": 1.5, "rooms_visited": 2}
-    visits.record([short])
+    visits.record([short], 0)
     assert visits.columns() == {"rooms_per_episode": 1.0, "rooms_visited": 2}
     assert visits.totals() == {"rooms_per_episode": pytest.approx(4 / 3), "rooms_visited": 2}
-    copy = Visits(domain)
+    copy = Visits(domain, unused)
     copy.load_state_dict(visits.state_dict())
-    visits.record([long])
-    copy.record([long])
+    visits.record([long], 0)
+    copy.record([long], 0)
     assert copy.columns() == visits.columns()
     assert copy.totals() == visits.totals()
     np.testing.assert_array_equal(copy.states, visits.states)
 
 
 def test_every_cell_has_a_state_of_its_own(domain):
-    visits = Visits(domain)
+    values = Ensemble(ValuesConfig("mlp", 3, hidden=(4,)), OptimiserConfig(), domain.observation, 0)
+    (visits,) = domain.observers(lambda states: values.evaluate(domain.observe(states)))
     height, width = domain.world.tiles.shape
     x, y = domain.positions(visits.states.reshape(-1, domain.state_size))
     np.testing.assert_array_equal(x.reshape(height, width), np.indices((height, width))[1])
     np.testing.assert_array_equal(y.reshape(height, width), np.indices((height, width))[0])
     episode, _ = walk(domain, solution(domain))
-    visits.record([episode])
+    visits.record([episode], 0)
     (x,), (y,) = domain.positions(episode.states[-1:])
     np.testing.assert_array_equal(visits.states[y, x], episode.states[-1])
-    values = Ensemble(ValuesConfig("mlp", 3, hidden=(4,)), OptimiserConfig(), domain.observation, 0)
-    std = visits.std_map(values)
+    std = visits.std_map()
     np.testing.assert_array_equal(np.isnan(std), ~np.isin(domain.world.tiles, (FLOOR, KEY, DOOR)))
     assert std[y, x] == pytest.approx(values.evaluate(domain.observe(episode.states[-1:])).std())
-
-
-def test_other_worlds_have_none():
-    visits = Visits(DeepSea())
-    visits.record([])
-    assert visits.columns() == visits.totals() == visits.state_dict() == {}
-    visits.load_state_dict({})
 
 
 def test_a_run_counts_draws_and_resumes(tmp_path):

@@ -11,9 +11,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from bathysphere.runs.agent import load_trained
+from bathysphere.agents.loading import load_trained
+from bathysphere.config.convert import override
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.serialise import override
 from bathysphere.studies.cost import most_seconds
 from bathysphere.studies.scheduler import plan, run_all
 from bathysphere.studies.study import Towers

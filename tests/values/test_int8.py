@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from bathysphere.agents.loading import load_trained
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Categories
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.agent import load_trained
 from bathysphere.values import Batch, Ensemble, OptimiserConfig, ValuesConfig, network_learner
 from bathysphere.values.int8 import ACTIVATION_LEVELS, is_exact_here
 from bathysphere.values.int8_kernels import add_and_round, head_values, rectify_and_round

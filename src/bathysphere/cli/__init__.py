@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 import traceback
 from importlib.metadata import version
 
-from bathysphere.errors import BathysphereError
+from bathysphere.errors import BathysphereError, did_you_mean
 
 # verb -> (module with `run(argv) -> int`, one line of help)
 VERBS: dict[str, tuple[str, str]] = {
@@ -68,9 +67,8 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     verb, rest = arguments[0], arguments[1:]
     if verb not in VERBS:
-        close = difflib.get_close_matches(verb, VERBS, n=1)
-        hint = f"Did you mean '{close[0]}'?" if close else f"Choose one of: {', '.join(VERBS)}."
-        raise BathysphereError(f"There is no verb '{verb}'. {hint} 'bathysphere --help' explains them.")
+        hint = did_you_mean(verb, VERBS) or f" Choose one of: {', '.join(VERBS)}."
+        raise BathysphereError(f"There is no verb '{verb}'.{hint} 'bathysphere --help' explains them.")
     run = importlib.import_module(VERBS[verb][0]).run
     from bathysphere.cli.compilation import announcing  # imports Numba, as every verb does
 

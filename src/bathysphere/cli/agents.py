@@ -8,15 +8,14 @@ from typing import Any
 
 import tyro
 
-from bathysphere.agents import shipped
+from bathysphere.agents import agent_file
+from bathysphere.agents.card import Measurement
+from bathysphere.agents.loading import find_agent, shipped_agents
 from bathysphere.cli.common import parse, say
+from bathysphere.config.convert import to_dict
 from bathysphere.errors import BathysphereError
-from bathysphere.runs import agent_file
-from bathysphere.runs.agent import find_agent
-from bathysphere.runs.card import Measurement
 from bathysphere.runs.display import duration
 from bathysphere.runs.export import export
-from bathysphere.runs.serialise import to_dict
 
 _DESCRIPTION = """List the trained agents that come with Bathysphere, or show the card of one: how it was trained
 and what was measured of it. 'evaluate', 'watch' and 'solve' take their names.
@@ -80,7 +79,7 @@ def run(argv: list[str]) -> int:
         about = _describe(options.name, find_agent(options.name))
         say(about, _card(about), options.json)
         return 0
-    agents = [_describe(name, path) for name, path in shipped().items()]
+    agents = [_describe(name, path) for name, path in shipped_agents().items()]
     say({"agents": agents}, "\n\n".join(map(_summary, agents)), options.json)
     return 0
 

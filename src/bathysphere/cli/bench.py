@@ -16,7 +16,7 @@ import tyro
 
 import bathysphere
 from bathysphere.cli.common import parse, say
-from bathysphere.domains import CONFIGS, DeepSea, Sokoban, ToyMontezuma, make_domain
+from bathysphere.domains import DeepSea, Sokoban, ToyMontezuma, domain_names, find_domain, make_domain
 from bathysphere.domains.sokoban import GeneratorConfig, generate
 from bathysphere.testing import walk
 
@@ -95,7 +95,7 @@ def run(argv: list[str]) -> int:
 def bench_domains() -> dict[str, Any]:
     """Measures the worlds; see the verb's description."""
     rng = np.random.default_rng(0)
-    domains = [make_domain(config(**_SETTINGS.get(name, {}))) for name, config in CONFIGS.items()]
+    domains = [make_domain(find_domain(name).Config(**_SETTINGS.get(name, {}))) for name in domain_names()]
     oracles = _oracles()
     fast, slow = {}, {}
     for domain in domains:
@@ -140,7 +140,7 @@ def _oracles() -> dict[str, Any] | None:
     if not folder.is_dir():
         return None
     modules = {}
-    for name in CONFIGS:
+    for name in domain_names():
         path = folder / f"{name.replace('-', '_')}.py"
         spec = importlib.util.spec_from_file_location(f"bathysphere_oracle_{path.stem}", path)
         assert spec is not None

@@ -18,8 +18,8 @@ import bathysphere
 from bathysphere.cli.planner_shares import shares
 from bathysphere.domains import DeepSea, DeepSeaConfig, Domain, SokobanConfig, ToyMontezuma, make_domain
 from bathysphere.planning import Search, SearchConfig, Values
-from bathysphere.planning.crew import Crew
 from bathysphere.planning.pace import Pace
+from bathysphere.planning.pool import Crew
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 
 REPEATS = 5

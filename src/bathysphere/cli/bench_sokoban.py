@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from bathysphere.agents.loading import load_values
+from bathysphere.config.presets import find_preset
+from bathysphere.config.run import RunConfig
 from bathysphere.domains import SokobanConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.trainer import Trainer
-from bathysphere.runs.agent import load_values
 from bathysphere.runs.build import make_trainer
-from bathysphere.runs.config import RunConfig
-from bathysphere.runs.presets import find_preset
 from bathysphere.values.ensemble import Ensemble
 
 PRESETS = ("paper/sokoban", "sokoban")

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any, TypeVar
+from dataclasses import make_dataclass
+from typing import Annotated, Any, TypeVar, Union
 
 import tyro
 from rich.console import Console
 
-from bathysphere.domains import DeepSeaConfig, SokobanConfig, ToyMontezumaConfig
+from bathysphere.domains import domain_names, find_domain
 
 Options = TypeVar("Options")
-
-# The world comes first on the command line, its settings and the verb's own options after it.
-World = (
-    Annotated[DeepSeaConfig, tyro.conf.subcommand("deep-sea")]
-    | Annotated[ToyMontezumaConfig, tyro.conf.subcommand("toy-montezuma")]
-    | Annotated[SokobanConfig, tyro.conf.subcommand("sokoban")]
-)
 
 
 def parse(options: type[Options], argv: list[str], verb: str, description: str) -> Options:
@@ -35,6 +29,19 @@ def parse(options: type[Options], argv: list[str], verb: str, description: str) 
             tyro.conf.OmitSubcommandPrefixes,
         ),
     )
+
+
+def with_domain(options: type[Options]) -> type[Options]:
+    """Returns the dataclass `options` with its field `domain` open to the settings of every known world.
+
+    The world comes first on the command line, its settings and the verb's own options after it.
+    """
+    configs = [(name, find_domain(name).Config) for name in domain_names()]
+    kinds = tuple(Annotated[config, tyro.conf.subcommand(name)] for name, config in configs)
+    kind: Any = Union[kinds]  # noqa: UP007 (there is no other way to write one of many)
+    opened: Any = make_dataclass(options.__name__, [("domain", kind)], bases=(options,), frozen=True)
+    opened.__doc__ = options.__doc__
+    return opened  # type: ignore[no-any-return]
 
 
 def say(result: dict[str, Any], text: str, as_json: bool) -> None:

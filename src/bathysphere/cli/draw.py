@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from bathysphere import drawing
-from bathysphere.cli.common import World, parse, say
-from bathysphere.cli.episode import PlayedEpisode, parse_actions, play, shortest_solution
+from bathysphere.cli.common import parse, say, with_domain
 from bathysphere.domains import make_domain
-from bathysphere.domains.base import Domain, States
+from bathysphere.domains.base import Domain, DomainConfig, States
+from bathysphere.domains.playing import PlayedEpisode, parse_actions, play, shortest_solution
 from bathysphere.errors import BathysphereError
+from bathysphere.storage import pictures as drawing
 
 _DESCRIPTION = """Play one episode and draw it: OUT.gif, and OUT.png with the whole episode in one picture.
 
@@ -33,7 +33,7 @@ _MAX_STATES = 500_000  # breadth-first search gives up after about this many; so
 class Options:
     """Options of `bathysphere draw`."""
 
-    world: World
+    domain: DomainConfig
     """Which world, and its settings."""
     out: Path = Path("episode")
     """Where to write, without the suffix: OUT.gif and OUT.png."""
@@ -53,10 +53,10 @@ class Options:
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere draw <argv>` and returns the exit code."""
-    options = parse(Options, argv, "draw", _DESCRIPTION)
+    options = parse(with_domain(Options), argv, "draw", _DESCRIPTION)
     if options.seed < 0:
         raise BathysphereError(f"--seed must be a whole number from 0; got {options.seed}.")
-    domain = make_domain(options.world)
+    domain = make_domain(options.domain)
     rng = np.random.default_rng(options.seed)
     start = domain.initial(1, rng)[0]
     actions = _choose(options, domain, start, rng)

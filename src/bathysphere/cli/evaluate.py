@@ -9,14 +9,14 @@ from typing import Any
 
 import tyro
 
+from bathysphere.agents.evaluation import evaluate
 from bathysphere.cli.common import parse, say
 from bathysphere.cli.level_progress import watch_levels
 from bathysphere.domains.sokoban import read_levels
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.evaluation import evaluate
-from bathysphere.runs.level_evaluation import evaluate_levels
-from bathysphere.runs.level_player import LevelPlayer
-from bathysphere.runs.solutions import check_solutions_file, write_solutions
+from bathysphere.puzzles.evaluation import evaluate_levels
+from bathysphere.puzzles.player import LevelPlayer
+from bathysphere.puzzles.solutions import check_solutions_file, write_solutions
 
 _DESCRIPTION = """Let an agent play, without learning, and count its wins.
 
@@ -85,7 +85,7 @@ def run(argv: list[str]) -> int:
         say(evaluations[0], _sentence(evaluations[0]), options.json)
         return 0
     if options.plot is not None:
-        from bathysphere.runs.passes_picture import draw_passes
+        from bathysphere.agents.passes_picture import draw_passes
 
         draw_passes(evaluations, options.plot)
     plot = None if options.plot is None else str(options.plot)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from bathysphere.runs.level_evaluation import Watch
-from bathysphere.runs.level_player import LevelResult
+from bathysphere.puzzles.evaluation import Watch
+from bathysphere.puzzles.player import LevelResult
 
 
 def watch_levels(label: str, total: int) -> Watch:

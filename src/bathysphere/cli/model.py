@@ -150,7 +150,7 @@ def _held_out(report: dict[str, Any]) -> str:
 
 
 def _evaluate(options: Evaluate) -> int:
-    from bathysphere.runs.model_evaluation import evaluate_model
+    from bathysphere.agents.model_evaluation import evaluate_model
 
     result = evaluate_model(
         options.model, boards=options.boards, seed=options.seed, agent=options.agent, episodes=options.episodes

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bathysphere.planning import Search, in_place
-from bathysphere.planning.compiled import kernel
-from bathysphere.planning.graph import Arena, ensure_room
-from bathysphere.planning.one_episode import back_up, select
-from bathysphere.planning.risk import bonus_at, joint_at, separable_at
+from bathysphere.planning import Search
+from bathysphere.planning import compiled_rules as in_place
+from bathysphere.planning.graph.arena import Arena, ensure_room
+from bathysphere.planning.graph.compiled import kernel
+from bathysphere.planning.graph.risk import bonus_at, joint_at, separable_at
+from bathysphere.planning.graph.steps import back_up, select
 
 _STEPS = 20  # real steps in which the parts of a sweep are timed apart
 _MUCH = 2**40  # bytes: a copy of the arena may be as large as it has to

@@ -12,9 +12,9 @@ from typing import TextIO
 
 import numpy as np
 
-from bathysphere.cli.common import World, parse, say
+from bathysphere.cli.common import parse, say, with_domain
 from bathysphere.domains import make_domain
-from bathysphere.domains.base import Domain, States
+from bathysphere.domains.base import Domain, DomainConfig, States
 from bathysphere.errors import BathysphereError
 
 _DESCRIPTION = """Play a world yourself. Arrow keys or w a s d move, u undoes, r restarts, q quits.
@@ -44,7 +44,7 @@ _QUIT = "q"
 class Options:
     """Options of `bathysphere play`."""
 
-    world: World
+    domain: DomainConfig
     """Which world, and its settings."""
     seed: int = 0
     """Seed of the start, from 0."""
@@ -115,10 +115,10 @@ class Game:
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere play <argv>` and returns the exit code."""
-    options = parse(Options, argv, "play", _DESCRIPTION)
+    options = parse(with_domain(Options), argv, "play", _DESCRIPTION)
     if options.seed < 0:
         raise BathysphereError(f"--seed must be a whole number from 0; got {options.seed}.")
-    domain = make_domain(options.world)
+    domain = make_domain(options.domain)
     game = Game(domain, domain.initial(1, np.random.default_rng(options.seed))[0])
     if sys.stdin.isatty():
         _play_in_terminal(game, sys.stderr if options.json else sys.stdout)

@@ -12,9 +12,9 @@ from bathysphere.cli.common import parse, say
 from bathysphere.cli.level_progress import watch_levels
 from bathysphere.domains.sokoban import read_levels
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.level_player import LevelPlayer
-from bathysphere.runs.solutions import check_solutions_file, write_solutions
-from bathysphere.runs.solving import Solving, attempt, begin, schedule
+from bathysphere.puzzles.player import LevelPlayer
+from bathysphere.puzzles.solutions import check_solutions_file, write_solutions
+from bathysphere.puzzles.solving import Solving, attempt, begin, schedule
 
 _DESCRIPTION = """Solve Sokoban levels, and write the solutions to a .sok file (l, u, r, d; capitals push a box).
 

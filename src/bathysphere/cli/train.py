@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,15 +10,15 @@ import tyro
 from rich.console import Console
 
 from bathysphere.cli.common import say
+from bathysphere.config.convert import differences
+from bathysphere.config.presets import PRESETS, describe_preset, find_preset
+from bathysphere.config.run import RunConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.api import RUNS
-from bathysphere.runs.config import RunConfig
 from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.display import RunDisplay, duration
-from bathysphere.runs.presets import PRESETS, describe_preset, find_preset
 from bathysphere.runs.runner import resume
 from bathysphere.runs.runner import run as begin
-from bathysphere.runs.serialise import differences
 
 _DESCRIPTION = """Train a preset, or continue a run. Every field of the config is a flag.
 
@@ -123,13 +123,16 @@ def _resumed(argv: list[str]) -> RunConfig | None:
 
 
 def _parse(start: RunConfig, argv: list[str]) -> Options:
-    return tyro.cli(
-        Options,
+    # The world of the preset decides which flags there are.
+    domain: Any = type(start.domain)
+    options: Any = make_dataclass("Options", [("domain", domain, start.domain)], bases=(Options,), frozen=True)
+    options.__doc__ = Options.__doc__
+    return tyro.cli(  # type: ignore[no-any-return]
+        options,
         args=argv,
-        default=Options(**_fields(start)),
+        default=options(**_fields(start)),
         prog="bathysphere train" if {"-h", "--help"} & set(argv) else f"bathysphere train {start.preset}",
         description=_DESCRIPTION,
-        # Without subcommands a union keeps the type of its default: the preset's world.
         config=(tyro.conf.AvoidSubcommands,),
     )
 

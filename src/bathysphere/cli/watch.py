@@ -14,12 +14,13 @@ from rich.live import Live
 from rich.panel import Panel
 from rich.text import Text
 
-from bathysphere import drawing
+from bathysphere.agents.agent import Agent
+from bathysphere.agents.evaluation import given
+from bathysphere.agents.loading import load_agent
 from bathysphere.cli.common import parse, say
-from bathysphere.cli.episode import PlayedEpisode, play
+from bathysphere.domains.playing import PlayedEpisode, play
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.agent import Agent, load_agent
-from bathysphere.runs.evaluation import given
+from bathysphere.storage import pictures as drawing
 
 _DESCRIPTION = """Watch an agent play, in the terminal or as a film.
 

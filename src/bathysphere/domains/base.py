@@ -6,12 +6,17 @@ Shape letters used throughout the package: `B` batch of episodes, `n` any number
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bathysphere.errors import BathysphereError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 States = NDArray[np.uint8]
 
@@ -23,6 +28,13 @@ class Successors(NamedTuple):
     rewards: NDArray[np.float64]  # float64 [n, A], reward on the edge
     terminal: NDArray[np.bool_]  # bool [n, A], the successor ends the episode
     solved: NDArray[np.bool_]  # bool [n, A], the successor is a success (implies terminal in our worlds)
+
+    @classmethod
+    def empty(cls, num_states: int, num_actions: int, state_size: int) -> Successors:
+        """Returns arrays of the right shapes and types, for rules to write every entry of."""
+        shape = (num_states, num_actions)
+        states = np.empty((*shape, state_size), np.uint8)
+        return cls(states, np.empty(shape, np.float64), np.empty(shape, np.bool_), np.empty(shape, np.bool_))
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,10 @@ class Categories:
 
 
 ObservationSpec = Features | Categories
+
+
+class DomainConfig:
+    """Base class of what can be set about a domain. Subclasses are frozen dataclasses that check their fields."""
 
 
 @runtime_checkable
@@ -140,3 +156,129 @@ class Compilable(Protocol):
     def compiled_rules(self) -> CompiledRules:
         """Returns the rules."""
         ...
+
+
+@runtime_checkable
+class Relabeller(Protocol):
+    """What a domain may offer for hindsight: another goal for an episode that missed its own."""
+
+    def relabel(self, states: States, rng: np.random.Generator) -> tuple[States, NDArray[np.float64]]:
+        """Rewrites an episode for a goal that it reached.
+
+        Args:
+          states: uint8 [T, S], the states where steps were made, in order.
+          rng: chooses the goal.
+
+        Returns:
+          The first T' <= T states under the new goal, uint8 [T', S], and the reward of the step out of each,
+          float64 [T'].
+        """
+        ...
+
+
+@runtime_checkable
+class Symmetric(Protocol):
+    """What a domain may offer to learn more from each state: which states are equal but for a symmetry."""
+
+    def transform(self, states: States, rng: np.random.Generator) -> States:
+        """Returns for each state, uint8 [n, S], a random one of equal value, itself perhaps."""
+        ...
+
+
+@runtime_checkable
+class EpisodeRenderer(Protocol):
+    """What a domain may offer for posters: a whole episode in one picture."""
+
+    def render_episode(self, states: States) -> NDArray[np.uint8]:
+        """Draws an episode, uint8 [T, S], as an RGB picture, uint8 [height, width, 3]."""
+        ...
+
+
+class FinishedEpisode(Protocol):
+    """What observers see of an episode of T steps. The state reached last is not among `states`."""
+
+    @property
+    def states(self) -> States:
+        """The state before each step, uint8 [T, S]."""
+        ...
+
+    @property
+    def actions(self) -> NDArray[np.int32]:
+        """The action of each step, int32 [T]."""
+        ...
+
+    @property
+    def rewards(self) -> NDArray[np.float64]:
+        """What each step earned, float64 [T]."""
+        ...
+
+    @property
+    def solved(self) -> bool:
+        """Whether the episode ended in success."""
+        ...
+
+
+class Observer(Protocol):
+    """Follows a training run: adds columns to its metrics, entries to its result, and pictures.
+
+    Its state is saved in the run's checkpoints, so that a resumed run has everything from the beginning.
+    """
+
+    name: str  # in checkpoints, unique in a run
+
+    def record(self, episodes: Sequence[FinishedEpisode], env_steps: int) -> None:
+        """Called after every step of training with the episodes that finished, and once before the first, with none."""
+        ...
+
+    def columns(self) -> dict[str, Any]:
+        """Returns columns for a row of the metrics, always the same ones; called once per row."""
+        ...
+
+    def totals(self) -> dict[str, Any]:
+        """Returns entries for the run's result."""
+        ...
+
+    def pictures(self, env_steps: int, solved_step: int | None) -> dict[str, Figure]:
+        """Draws what the run's folder of pictures shows, by file name.
+
+        Args:
+          env_steps: where the run is.
+          solved_step: when it was solved; None if it is not.
+        """
+        ...
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns everything as arrays."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restores what `state_dict` returned."""
+        ...
+
+
+@runtime_checkable
+class Observed(Protocol):
+    """What a domain may offer to show what happens in it."""
+
+    def observers(self, evaluate: Callable[[States], NDArray[np.float32]]) -> list[Observer]:
+        """Returns fresh observers for one run.
+
+        Args:
+          evaluate: returns every member's value of states, uint8 [n, S], as it is now: float32 [n, E].
+        """
+        ...
+
+
+def as_rows(states: States, state_size: int) -> States:
+    """Returns `states` as a C-contiguous uint8 [n, S] array, without copying when it is one already.
+
+    Raises:
+      BathysphereError: for another dtype or shape.
+    """
+    rows = np.ascontiguousarray(states)
+    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != state_size:
+        raise BathysphereError(
+            f"States must be uint8 [n, {state_size}]; got {rows.dtype} {list(rows.shape)}. "
+            "Pass rows that came from initial or successors of the same domain."
+        )
+    return rows

@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bathysphere.domains.base import States
+from bathysphere.domains.base import Relabeller
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import Episode
-
-
-@runtime_checkable
-class Relabeller(Protocol):
-    """A domain that can rewrite a game's states for another goal."""
-
-    def relabel(self, states: States, rng: np.random.Generator) -> tuple[States, NDArray[np.float64]]:
-        """Rewrites a game for a goal that it reached.
-
-        Args:
-          states: uint8 [T, S], the states where moves were made, in order.
-          rng: chooses the goal.
-
-        Returns:
-          The first T' <= T states under the new goal, uint8 [T', S], and the reward of the move out of each,
-          float64 [T'].
-        """
-        ...
 
 
 def with_hindsight(episode: Episode, domain: object, intensity: float, rng: np.random.Generator) -> Episode:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import States
+from bathysphere.domains.base import Domain, States, Symmetric
 from bathysphere.errors import BathysphereError
+from bathysphere.learning.episode_store import GameStore
 from bathysphere.learning.masks import split_mask
-from bathysphere.learning.store import Arrays, GameStore
-from bathysphere.saved_state import section
+from bathysphere.storage.state import Arrays, section
 from bathysphere.values.batch import Batch
 
 
@@ -33,23 +33,6 @@ class ReplayConfig:
             raise BathysphereError(f"replay.capacity must be at least 1 game, got {self.capacity}.")
         if not 0 <= self.solved_share <= 1:
             raise BathysphereError(f"replay.solved_share must be between 0 and 1, got {self.solved_share}.")
-
-
-class Observer(Protocol):
-    """The part of a domain that turns states into what networks see."""
-
-    def observe(self, states: States) -> NDArray[np.generic]:
-        """Returns the observations of states, uint8 [n, S]."""
-        ...
-
-
-@runtime_checkable
-class Symmetric(Protocol):
-    """A domain that knows which states are equal but for a symmetry."""
-
-    def transform(self, states: States, rng: np.random.Generator) -> States:
-        """Returns for each state, uint8 [n, S], a random one of equal value, itself perhaps."""
-        ...
 
 
 class Sample(NamedTuple):
@@ -76,7 +59,7 @@ class Sample(NamedTuple):
         rows = self.states.reshape(-1, self.states.shape[-1])
         return self._replace(states=domain.transform(rows, rng).reshape(self.states.shape))
 
-    def observed(self, domain: Observer) -> Batch:
+    def observed(self, domain: Domain) -> Batch:
         """Returns the same entries as `Ensemble.update_many` takes them."""
         num_updates, batch_size, state_size = self.states.shape
         observations = domain.observe(self.states.reshape(-1, state_size))

@@ -18,8 +18,7 @@ from bathysphere.learning.progress import Progress
 from bathysphere.learning.replay import Replay
 from bathysphere.learning.targets import num_targets, targets
 from bathysphere.planning import Crew, Episode, SearchConfig
-from bathysphere.random_state import generator_state, restore_generator
-from bathysphere.saved_state import section
+from bathysphere.storage.state import generator_state, restore_generator, section
 from bathysphere.values.batch import UpdateStats
 from bathysphere.values.ensemble import Ensemble
 

@@ -20,7 +20,7 @@ from bathysphere.domains.sokoban.rules import (
 from bathysphere.models.config import DataConfig
 from bathysphere.models.data import make_boards, play_randomly
 from bathysphere.planning import Search, SearchConfig
-from bathysphere.planning.search import Values
+from bathysphere.planning.mcts import Values
 
 # What no move changes the number of: walls, boxes, targets, players.
 _CONSERVED = ((WALL,), (BOX, BOX_ON_TARGET), (TARGET, BOX_ON_TARGET, PLAYER_ON_TARGET), (PLAYER, PLAYER_ON_TARGET))

@@ -9,15 +9,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, States, Successors
-from bathysphere.domains.rows import as_rows
+from bathysphere.domains.base import Domain, States, Successors, as_rows
 from bathysphere.domains.sokoban import Rewards
 from bathysphere.domains.sokoban.rules import WALL
 from bathysphere.errors import BathysphereError
 from bathysphere.models.config import ModelConfig
 from bathysphere.models.model_file import ModelFile, World, read_model
 from bathysphere.models.network import Network, build_network
-from bathysphere.values.batch import Arrays
+from bathysphere.storage.state import Arrays
 
 _CHUNK = 512  # rows predicted at once: bounds memory and keeps to the cache
 

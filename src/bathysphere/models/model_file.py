@@ -5,24 +5,29 @@ It is a safetensors file whose metadata hold one JSON object, the header, with a
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from bathysphere.domains import Sokoban
 from bathysphere.domains.base import Domain
 from bathysphere.domains.sokoban.rules import NUM_CODES
 from bathysphere.errors import BathysphereError
 from bathysphere.models.config import ModelConfig
-from bathysphere.models.shipped import shipped
-from bathysphere.runs.agent_file import SUFFIX, halved, weights_fingerprint
-from bathysphere.runs.files import write_file
-from bathysphere.runs.serialise import read_as
-from bathysphere.values.batch import Arrays
+from bathysphere.storage.plain import read_as
+from bathysphere.storage.state import Arrays
+from bathysphere.storage.tensors import (
+    SUFFIX,
+    check_format,
+    check_weights,
+    files_in,
+    fingerprint,
+    halved,
+    in_full,
+    read_arrays,
+    write_arrays,
+)
 
 FORMAT = 1
 _KEY, _CARD = "bathysphere.model", "bathysphere.model.card"
@@ -101,20 +106,22 @@ class ModelFile:
 
 def write_model(path: Path, file: ModelFile) -> None:
     """Writes a model file, atomically, with weights in half precision."""
-    from safetensors.numpy import save
-
     if path.suffix != SUFFIX:
         raise BathysphereError(f"A model file is called something{SUFFIX}; got {path}.")
     weights = halved(file.weights)
-    header = Header(FORMAT, version("bathysphere"), file.config, file.world, weights_fingerprint(weights))
-    metadata = {_KEY: json.dumps(asdict(header)), _CARD: json.dumps(file.card)}
-    write_file(path, save(weights, metadata=metadata))
+    header = Header(FORMAT, version("bathysphere"), file.config, file.world, fingerprint(weights))
+    write_arrays(path, weights, {_KEY: asdict(header), _CARD: file.card})
+
+
+def shipped_models() -> dict[str, Path]:
+    """Returns the files of the models that come with the package, by name."""
+    return files_in(Path(__file__).parent)
 
 
 def find_model(source: str) -> Path:
     """Returns the file `source`, or if there is none the shipped model of that name."""
     path = Path(source)
-    return path if path.exists() else shipped().get(source, path)
+    return path if path.exists() else shipped_models().get(source, path)
 
 
 def read_model(source: str | Path) -> ModelFile:
@@ -122,46 +129,14 @@ def read_model(source: str | Path) -> ModelFile:
     path = find_model(str(source))
     if not path.is_file():
         raise BathysphereError(
-            f"There is no model {source}. Give a model file, or the name of a shipped model: {', '.join(shipped())}."
+            f"There is no model {source}. Give a model file, or the name of a shipped model: "
+            f"{', '.join(shipped_models())}."
         )
-    (header, card), arrays = open_file(path, (_KEY, _CARD), "a world model")
-    if header.get("format") != FORMAT:
-        raise BathysphereError(
-            f"{path} has format {header.get('format')} (bathysphere {header.get('bathysphere')}); this version reads "
-            f"format {FORMAT}. Use the version that wrote it, or train a new model: bathysphere model train"
-        )
-    if header.get("weights") != weights_fingerprint(arrays):
-        raise BathysphereError(f"{path} is damaged: its weights are not what was saved (SHA-256 differs).")
+    (header, card), arrays = read_arrays(path, (_KEY, _CARD), "a world model")
+    check_format(path, header, FORMAT)
+    check_weights(path, header, arrays)
     try:
         about = read_as(Header, header)
     except BathysphereError as error:
         raise BathysphereError(f"{path} cannot be used. {error}") from error
-    weights: Arrays = {name: array.astype(np.float32) for name, array in arrays.items()}
-    return ModelFile(about.config, about.world, card, weights)
-
-
-def open_file(path: Path, keys: tuple[str, ...], what: str) -> tuple[list[dict[str, Any]], Arrays]:
-    """Reads a safetensors file without trusting it.
-
-    Args:
-      path: the file.
-      keys: entries of its metadata that hold a JSON object each.
-      what: the file should be, for messages.
-
-    Returns:
-      Those objects, and the arrays.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        objects = [json.loads(metadata[key]) for key in keys if key in metadata]
-    except OSError as error:
-        raise BathysphereError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (SafetensorError, TypeError, ValueError, KeyError, AttributeError) as error:
-        raise BathysphereError(f"{path} is not {what}, or it is damaged: {error}.") from error
-    if len(objects) < len(keys) or not all(isinstance(entry, dict) for entry in objects):
-        raise BathysphereError(f"{path} is a safetensors file, but not {what}.")
-    return objects, arrays
+    return ModelFile(about.config, about.world, card, in_full(arrays))

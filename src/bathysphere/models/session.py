@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
@@ -16,13 +15,12 @@ from bathysphere.models.config import FREE, TrainingConfig
 from bathysphere.models.data import make_boards, play_randomly
 from bathysphere.models.evaluation import Tally, on_states, positions
 from bathysphere.models.learned import LearnedModel, weights_of
-from bathysphere.models.model_file import FORMAT, ModelFile, World, open_file, write_model
+from bathysphere.models.model_file import FORMAT, ModelFile, World, write_model
 from bathysphere.models.trainer import ModelTrainer, make_domain
-from bathysphere.runs.agent_file import SUFFIX, halved
-from bathysphere.runs.files import write_file
-from bathysphere.runs.serialise import read_as
-from bathysphere.runs.versions import collect_versions
-from bathysphere.values.batch import Arrays
+from bathysphere.storage.plain import read_as
+from bathysphere.storage.state import Arrays
+from bathysphere.storage.tensors import SUFFIX, halved, in_full, read_arrays, write_arrays
+from bathysphere.storage.versions import collect_versions
 
 _KEY = "bathysphere.model-training"
 _SAVE_SECONDS = 30.0  # between two checkpoints
@@ -119,7 +117,7 @@ def _stop_reason(trainer: ModelTrainer) -> str | None:
 def _finish(trainer: ModelTrainer, out: Path, stopped_by: str) -> dict[str, Any]:
     """Writes the model's file. What its card says was measured with weights as they are in the file."""
     world = World.of(trainer.domain)
-    weights: Arrays = {name: array.astype(np.float32) for name, array in halved(weights_of(trainer.network)).items()}
+    weights = in_full(halved(weights_of(trainer.network)))
     file = ModelFile(trainer.config.model, world, {}, weights)
     tally = on_states(LearnedModel(file, trainer.domain), trainer.domain, trainer.held_out)
     versions = collect_versions()
@@ -141,10 +139,8 @@ def checkpoint_file(out: Path) -> Path:
 
 def write_checkpoint(out: Path, trainer: ModelTrainer) -> None:
     """Saves a training beside its model's file, atomically."""
-    from safetensors.numpy import save
-
     header = {"format": FORMAT, "config": asdict(trainer.config)}
-    write_file(checkpoint_file(out), save(trainer.state_dict(), metadata={_KEY: json.dumps(header)}))
+    write_arrays(checkpoint_file(out), trainer.state_dict(), {_KEY: header})
 
 
 def read_checkpoint(out: Path) -> tuple[TrainingConfig, Arrays]:
@@ -152,7 +148,7 @@ def read_checkpoint(out: Path) -> tuple[TrainingConfig, Arrays]:
     path = checkpoint_file(out)
     if not path.is_file():
         raise BathysphereError(f"There is no {path} to go on from. Start the training without --resume.")
-    (header,), arrays = open_file(path, (_KEY,), "the checkpoint of a model's training")
+    (header,), arrays = read_arrays(path, (_KEY,), "the checkpoint of a model's training")
     if header.get("format") != FORMAT:
         raise BathysphereError(f"{path} has format {header.get('format')}; this version goes on from format {FORMAT}.")
     return read_as(TrainingConfig, header.get("config"), "training"), arrays

@@ -18,7 +18,7 @@ from bathysphere.models.data import Transitions
 from bathysphere.models.evaluation import Tally, on_states
 from bathysphere.models.learned import LearnedModel
 from bathysphere.models.network import build_network, loss, num_parameters
-from bathysphere.values.batch import Arrays
+from bathysphere.storage.state import Arrays
 
 
 class ModelTrainer:

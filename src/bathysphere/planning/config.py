@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.risk import find_bonus, find_risk_measure
+from bathysphere.planning.graph.risk import find_bonus, find_risk_measure
 
 _NUMBERS = (
     "risk_coef",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.planning.graph import Arena
+from bathysphere.planning.graph.arena import Arena
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import States
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import scoring
-from bathysphere.planning.graph import NO_CHILD
-from bathysphere.planning.risk import find_risk_measure
-from bathysphere.planning.search import Search
+from bathysphere.planning.graph import scoring
+from bathysphere.planning.graph.arena import NO_CHILD
+from bathysphere.planning.graph.risk import find_risk_measure
+from bathysphere.planning.mcts import Search
 
 STAYS = "stays where it is"
 

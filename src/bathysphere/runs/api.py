@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bathysphere.runs.config import RunConfig
+from bathysphere.config.convert import override
+from bathysphere.config.presets import find_preset
+from bathysphere.config.run import RunConfig
 from bathysphere.runs.directory import next_directory
-from bathysphere.runs.presets import find_preset
 from bathysphere.runs.runner import run
-from bathysphere.runs.serialise import override
 
 RUNS = Path("runs")  # where runs go when nobody says where
 

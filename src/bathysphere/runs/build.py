@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from bathysphere.agents.loading import make_model
+from bathysphere.config.run import RunConfig
 from bathysphere.domains import make_domain
 from bathysphere.learning.trainer import Trainer
-from bathysphere.runs.config import RunConfig
-from bathysphere.runs.models import make_model
-from bathysphere.runs.origin import begin_with
-from bathysphere.runs.towers import plant_towers
+from bathysphere.runs.initial_weights import load_towers, start_from_agent
 from bathysphere.values.ensemble import Ensemble
 
 
@@ -34,9 +33,9 @@ def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None
         config.device,
     )
     if config.values.num_towers and is_new:
-        plant_towers(values, config, domain.observation)
+        load_towers(values, config, domain.observation)
     if config.start_from is not None and is_new:
-        begin_with(values, config.start_from, domain.observation)
+        start_from_agent(values, config.start_from, domain.observation)
     return Trainer(
         domain,
         values,

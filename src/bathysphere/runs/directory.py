@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Any, Self
 
+from bathysphere.config.convert import to_dict
+from bathysphere.config.run import RunConfig
+from bathysphere.config.saved import CHECKPOINTS, CONFIG, MODEL, check_is_run, load_config
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.checkpoint import CheckpointStore
-from bathysphere.runs.config import RunConfig
-from bathysphere.runs.files import read_json, write_file, write_json, writing
-from bathysphere.runs.serialise import config_hash, from_dict, plain_hash, to_dict
-from bathysphere.runs.versions import collect_versions
+from bathysphere.storage.files import read_json, write_file, write_json, writing
+from bathysphere.storage.versions import collect_versions
 
 fcntl: Any
 try:
@@ -25,15 +25,15 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.config_file = path / "config.json"
+        self.config_file = path / CONFIG
         self.versions_file = path / "versions.json"
         self.metrics_file = path / "metrics.jsonl"
         self.result_file = path / "result.json"
-        self.model_file = path / "model.safetensors"
+        self.model_file = path / MODEL
         self.evaluation_file = path / "evaluation.json"
         self.origin_file = path / "origin.json"
         self.tensorboard = path / "tensorboard"
-        self.checkpoints = path / "checkpoints"
+        self.checkpoints = path / CHECKPOINTS
         self.pictures = path / "pictures"
 
     @classmethod
@@ -57,24 +57,12 @@ class RunDirectory:
     @classmethod
     def open(cls, path: Path) -> Self:
         """Returns the directory of an existing run."""
-        directory = cls(path)
-        if not directory.config_file.is_file():
-            raise BathysphereError(
-                f"{path} is not a run directory: it has no config.json. 'bathysphere runs' lists the runs there are."
-            )
-        return directory
+        check_is_run(path)
+        return cls(path)
 
     def load_config(self) -> RunConfig:
         """Returns the run's config."""
-        try:
-            return from_dict(read_json(self.config_file))
-        except BathysphereError as error:
-            raise BathysphereError(f"The config of {self.path} cannot be used. {error}") from error
-
-    def checkpoint_store(self) -> CheckpointStore:
-        """Returns the run's checkpoints, to be read; those of earlier versions too, whose configs had fewer fields."""
-        saved_hash = plain_hash(read_json(self.config_file))
-        return CheckpointStore(self.checkpoints, config_hash(self.load_config()), saved_hash=saved_hash)
+        return load_config(self.path)
 
     def save_config(self, config: RunConfig) -> None:
         """Writes the run's config."""

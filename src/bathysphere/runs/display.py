@@ -13,8 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from bathysphere.config.run import RunConfig
 from bathysphere.learning.progress import Progress
-from bathysphere.runs.config import RunConfig
 from bathysphere.runs.metrics import Row
 
 _BARS = " ▁▂▃▄▅▆▇█"

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from bathysphere.agents import agent_file
+from bathysphere.agents.card import Card, read_measurements
+from bathysphere.agents.loading import load_trained
 from bathysphere.errors import BathysphereError
-from bathysphere.runs import agent_file
-from bathysphere.runs.agent import load_trained
-from bathysphere.runs.card import Card, read_measurements
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.files import read_json
-from bathysphere.runs.origin import Lineage
+from bathysphere.runs.lineage import Lineage
+from bathysphere.storage.files import read_json
+from bathysphere.storage.tensors import fingerprint, halved
 
 
 def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_file.AgentFile:
@@ -32,8 +33,7 @@ def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_fil
         raise BathysphereError(f"{run_dir} is being trained right now. Wait until it ends, or stop it first.")
     trained = load_trained(directory.path)
     lineage, versions = Lineage.of(directory.path), read_json(directory.versions_file)
-    weights = agent_file.halved(trained.values.weights())
-    fingerprint = agent_file.weights_fingerprint(weights)
+    weights = halved(trained.values.weights())
     card = Card(
         command=lineage.command,
         seed=trained.config.seed,
@@ -41,7 +41,7 @@ def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_fil
         env_steps=lineage.env_steps,
         seconds=lineage.seconds,
         machine=versions["machine"],
-        results=tuple(m for file in results for m in read_measurements(file, fingerprint)),
+        results=tuple(m for file in results for m in read_measurements(file, fingerprint(weights))),
     )
     # The weights are here, so nobody has to look for the runs they came from; the card says how to make those again.
     config = replace(trained.config, start_from=None, towers=())

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from bathysphere.learning.progress import WINDOWS
 from bathysphere.learning.trainer import Trainer
 from bathysphere.planning import Episode
-from bathysphere.planning.search import PHASES
-from bathysphere.runs.files import writing
+from bathysphere.planning.mcts import PHASES
 from bathysphere.runs.tensorboard import Board
+from bathysphere.storage.files import writing
 from bathysphere.values.batch import UpdateStats
 
 TIME_COLUMNS = ("seconds", "env_steps_per_second", *(f"share_{phase}" for phase in (*PHASES, "learning")))

@@ -5,33 +5,33 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from bathysphere.config.convert import config_hash
+from bathysphere.config.run import RunConfig
+from bathysphere.domains.base import Observed, Observer
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.trainer import Trainer
+from bathysphere.planning import Episode
+from bathysphere.planning.mcts import MODEL_ERRORS
 from bathysphere.runs.build import make_trainer
-from bathysphere.runs.checkpoint import CheckpointStore
-from bathysphere.runs.config import RunConfig
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.files import read_json, write_json
+from bathysphere.runs.lineage import Lineage
 from bathysphere.runs.metrics import Meter, MetricsWriter, Row
-from bathysphere.runs.models import model_errors
-from bathysphere.runs.origin import Lineage
-from bathysphere.runs.serialise import config_hash
-from bathysphere.runs.snapshots import Snapshots
-from bathysphere.runs.versions import collect_versions
-from bathysphere.runs.visits import Visits
-from bathysphere.saved_state import section
+from bathysphere.storage.checkpoint import CheckpointStore
+from bathysphere.storage.files import read_json, write_json
+from bathysphere.storage.state import prefixed, section
+from bathysphere.storage.versions import collect_versions
 
 _DISPLAY_SECONDS = 0.2  # between two looks of the display
 
 
 class Display(Protocol):
-    """Somebody who watches a run."""
+    """Shows a run while it goes on."""
 
     def start(self, config: RunConfig, directory: Path) -> None:
         """Called once, before anything happens."""
@@ -46,9 +46,24 @@ class Display(Protocol):
         ...
 
 
-def run(config: RunConfig, path: Path, display: Display | None = None, *, pictures: bool = True) -> dict[str, Any]:
-    """Trains from the beginning in a new directory; returns what `result.json` holds."""
-    return _Run(RunDirectory.create(path, config), config, display).go(pictures=pictures)
+def run(
+    config: RunConfig,
+    path: Path,
+    display: Display | None = None,
+    *,
+    pictures: bool = True,
+    observers: Sequence[Observer] = (),
+) -> dict[str, Any]:
+    """Trains from the beginning in a new directory; returns what `result.json` holds.
+
+    Args:
+      config: what to train.
+      path: the run directory, new or empty.
+      display: shows progress.
+      pictures: whether to draw pictures when training ends.
+      observers: follow the run besides those that the domain offers.
+    """
+    return _Run(RunDirectory.create(path, config), config, display, observers).go(pictures=pictures)
 
 
 def resume(
@@ -58,26 +73,30 @@ def resume(
     config: RunConfig | None = None,
     fallback: bool = False,
     pictures: bool = True,
+    observers: Sequence[Observer] = (),
 ) -> dict[str, Any]:
     """Continues a run from its newest checkpoint, or from the beginning if it never came to one.
 
     Args:
       path: the run directory.
-      display: somebody who watches.
+      display: shows progress.
       config: the run's own with other `steps`, `stop`, `log_every` or `checkpoint`; nothing else may differ.
       fallback: use the last good checkpoint if the newest is damaged.
-      pictures: whether to draw the pictures when training ends.
+      pictures: whether to draw pictures when training ends.
+      observers: follow the run besides those that the domain offers; those that it began with.
     """
     directory = RunDirectory.open(path)
     config = directory.load_config() if config is None else config
-    return _Run(directory, config, display).go(pictures=pictures, resumed=True, fallback=fallback)
+    return _Run(directory, config, display, observers).go(pictures=pictures, resumed=True, fallback=fallback)
 
 
 class _Run:
     """One process's part of a run."""
 
-    def __init__(self, directory: RunDirectory, config: RunConfig, display: Display | None) -> None:
-        self.directory, self.config, self.display = directory, config, display
+    def __init__(
+        self, directory: RunDirectory, config: RunConfig, display: Display | None, observers: Sequence[Observer]
+    ) -> None:
+        self.directory, self.config, self.display, self.given = directory, config, display, observers
         self.store = CheckpointStore(directory.checkpoints, config_hash(config), config.checkpoint.keep)
         self.seconds_before = 0.0  # of training by earlier processes
 
@@ -96,8 +115,7 @@ class _Run:
             if pictures:
                 from bathysphere.runs.pictures import draw_pictures
 
-                self.snapshots.take(self.trainer)  # how it ended; checkpoints do without
-                draw_pictures(self.directory, self.snapshots, self.visits, self.trainer)
+                draw_pictures(self.directory, self.trainer.progress, self.observers)
             write_json(self.directory.result_file, result)
         return result
 
@@ -108,15 +126,16 @@ class _Run:
         if self.config.start_from is not None and checkpoint is None:
             write_json(self.directory.origin_file, asdict(Lineage.of(self.config.start_from)))
         self.meter = Meter(self.config.log_every)
-        self.snapshots = Snapshots(self.trainer)
-        self.visits = Visits(self.trainer.domain)
+        self.observers = [*_domain_observers(self.trainer), *self.given]
         if checkpoint is not None:
             arrays = checkpoint.arrays
             self.trainer.load_state_dict(arrays)
             self.meter.load_state_dict(section(arrays, "meter."))
-            self.snapshots.load_state_dict(section(arrays, "snapshots."))
-            self.visits.load_state_dict(section(arrays, "visits."))
+            for observer in self.observers:
+                observer.load_state_dict(section(arrays, f"{observer.name}."))
             self.seconds_before = checkpoint.seconds
+        else:
+            self._observe([])
         self.meter.start(self.trainer, self.seconds_before)
         self.writer = MetricsWriter(
             self.directory.metrics_file, self.directory.tensorboard, self.trainer.progress.env_steps
@@ -129,10 +148,9 @@ class _Run:
         try:
             while (reason := self._stop_reason(interrupted)) is None:
                 episodes = trainer.advance()
-                self.snapshots.record(trainer)
-                self.visits.record(episodes)
-                if new_row := self.meter.record(trainer, episodes, self._seconds()):
-                    row = new_row | self.visits.columns() | model_errors(self.config, trainer)
+                self._observe(episodes)
+                if row_due := self.meter.record(trainer, episodes, self._seconds()):
+                    row = row_due | self._collect("columns") | self._model_errors()
                     self.writer.write(row)
                 now = time.perf_counter()
                 if self.display and now - shown >= _DISPLAY_SECONDS:
@@ -170,11 +188,26 @@ class _Run:
         self.writer.flush()
         arrays = {
             **self.trainer.state_dict(),
-            **{f"meter.{name}": array for name, array in self.meter.state_dict().items()},
-            **{f"snapshots.{name}": array for name, array in self.snapshots.state_dict().items()},
-            **{f"visits.{name}": array for name, array in self.visits.state_dict().items()},
+            **prefixed("meter.", self.meter.state_dict()),
         }
+        for observer in self.observers:
+            arrays |= prefixed(f"{observer.name}.", observer.state_dict())
         self.store.save(arrays, self.trainer.progress.env_steps, self._seconds())
+
+    def _observe(self, episodes: Sequence[Episode]) -> None:
+        for observer in self.observers:
+            observer.record(episodes, self.trainer.progress.env_steps)
+
+    def _collect(self, what: Literal["columns", "totals"]) -> dict[str, Any]:
+        """Returns the columns or totals of all observers together."""
+        return {name: value for observer in self.observers for name, value in getattr(observer, what)().items()}
+
+    def _model_errors(self) -> dict[str, Any]:
+        """Returns how often a learned model was wrong about a real step so far; nothing without one."""
+        if self.config.model is None:
+            return {}
+        errors = self.trainer.crew.model_errors
+        return {f"model_{kind}": errors[kind] for kind in MODEL_ERRORS}
 
     def _seconds(self) -> float:
         return self.seconds_before + time.perf_counter() - self._began
@@ -193,8 +226,8 @@ class _Run:
             "solved_step": progress.solved_step,
             "win_rate_100": progress.win_rate(100),
             "win_rate_1000": progress.win_rate(1000),
-            **self.visits.totals(),
-            **model_errors(self.config, self.trainer),
+            **self._collect("totals"),
+            **self._model_errors(),
             "wall_seconds": seconds,
             "env_steps_per_second": progress.env_steps / seconds,
             "stopped_by": stopped_by,
@@ -213,6 +246,13 @@ class _Run:
             yield
         finally:
             self.display.stop()
+
+
+def _domain_observers(trainer: Trainer) -> list[Observer]:
+    domain, values = trainer.domain, trainer.values
+    if not isinstance(domain, Observed):
+        return []
+    return domain.observers(lambda states: values.evaluate(domain.observe(states)))
 
 
 @contextmanager

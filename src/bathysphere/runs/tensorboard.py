@@ -6,6 +6,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+# Columns by how their names begin; the others, those of observers among them, are about play.
+_GROUPS = {
+    "time": ("share_", "seconds", "env_steps_per_second"),
+    "planning": ("graph_size", "ensemble_std", "model_"),
+    "learning": ("updates", "loss", "gradient_norm", "member_losses", "replay_"),
+}
+
 
 class Board:
     """One TensorBoard file, for the part of a run that one process makes.
@@ -55,8 +62,7 @@ def _summary(row: dict[str, Any]) -> Any:
 
 
 def _group(name: str) -> str:
-    if name.startswith(("win_rate", "episode", "solution", "rooms")):
-        return "play"
-    if name.startswith(("share_", "seconds", "env_steps_per_second")):
-        return "time"
-    return "planning" if name.startswith(("graph_size", "ensemble_std", "model_")) else "learning"
+    for group, beginnings in _GROUPS.items():
+        if name.startswith(beginnings):
+            return group
+    return "play"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
-from bathysphere.errors import BathysphereError
+from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.studies import (
     deep_sea,
     sokoban_learned_model,
@@ -39,7 +37,6 @@ STUDIES: dict[str, Study] = {
 def find_study(name: str) -> Study:
     """Returns the study called `name`."""
     if name not in STUDIES:
-        near = difflib.get_close_matches(name, STUDIES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, STUDIES)
         raise BathysphereError(f"There is no study {name!r}; choose one of {', '.join(STUDIES)}.{hint}")
     return STUDIES[name]

@@ -6,11 +6,11 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from bathysphere.config.convert import override
+from bathysphere.config.run import RunConfig
 from bathysphere.domains import make_domain
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.build import make_trainer
-from bathysphere.runs.config import RunConfig
-from bathysphere.runs.serialise import override
 from bathysphere.studies.study import Trial
 
 _WARM_UP, _SECONDS = 0.3, 0.7

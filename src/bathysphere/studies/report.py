@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.files import read_json, write_json, writing
+from bathysphere.storage.files import read_json, write_json, writing
 from bathysphere.studies.page import make_page
 from bathysphere.studies.scheduler import Job
 from bathysphere.studies.study import BudgetName, Record, Study, SummaryRow, interval_text, number_text

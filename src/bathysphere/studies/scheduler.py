@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from bathysphere.config.convert import config_hash, differences, to_dict
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.files import read_json
 from bathysphere.runs.metrics import read_rows
-from bathysphere.runs.serialise import config_hash, differences, to_dict
+from bathysphere.storage.files import read_json
 from bathysphere.studies.study import Record, Trial
 
 State = Literal["waiting", "running", "finished", "failed"]

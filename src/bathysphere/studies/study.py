@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from bathysphere.config.convert import override
+from bathysphere.config.presets import find_preset
+from bathysphere.config.run import RunConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.runs.config import RunConfig
-from bathysphere.runs.presets import find_preset
-from bathysphere.runs.serialise import override
 from bathysphere.studies.statistics import Estimate, Kind, estimate
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ import threading
 import time
 from pathlib import Path
 
+from bathysphere.agents.evaluation import evaluate
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.evaluation import evaluate
-from bathysphere.runs.files import write_json
 from bathysphere.runs.runner import resume
+from bathysphere.storage.files import write_json
 
 _PATIENCE = 30.0  # seconds in which the process of an earlier scheduler may finish saving the same run
 

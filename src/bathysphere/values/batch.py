@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.errors import BathysphereError
-
-Arrays = dict[str, NDArray[np.generic]]
+from bathysphere.storage.state import Arrays
 
 
 class Batch(NamedTuple):

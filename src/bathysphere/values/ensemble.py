@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Categories, Features, ObservationSpec
 from bathysphere.errors import BathysphereError
-from bathysphere.values.batch import Arrays, Batch, UpdateStats
+from bathysphere.storage.state import Arrays
+from bathysphere.values.batch import Batch, UpdateStats
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 from bathysphere.values.mlp import MlpLearner, is_small_mlp
 from bathysphere.values.table import TableLearner, is_table

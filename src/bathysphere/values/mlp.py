@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Categories, ObservationSpec
 from bathysphere.errors import BathysphereError
+from bathysphere.storage.state import Arrays
 from bathysphere.values import kernels, mlp_kernels
-from bathysphere.values.batch import Arrays, Batch, UpdateStats, check_shapes, member_means
+from bathysphere.values.batch import Batch, UpdateStats, check_shapes, member_means
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 from bathysphere.values.initial import glorot
 

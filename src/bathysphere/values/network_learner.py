@@ -11,7 +11,8 @@ from torch import Tensor
 
 from bathysphere.domains.base import ObservationSpec
 from bathysphere.errors import BathysphereError
-from bathysphere.values.batch import Arrays, Batch, UpdateStats, check_shapes, member_means
+from bathysphere.storage.state import Arrays
+from bathysphere.values.batch import Batch, UpdateStats, check_shapes, member_means
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 from bathysphere.values.int8 import Int8Network, is_exact_here
 from bathysphere.values.networks import ValueNetwork, build_network

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Categories, ObservationSpec
+from bathysphere.storage.state import Arrays
 from bathysphere.values import kernels
-from bathysphere.values.batch import Arrays, Batch, UpdateStats, check_shapes, member_means
+from bathysphere.values.batch import Batch, UpdateStats, check_shapes, member_means
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 

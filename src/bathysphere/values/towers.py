@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bathysphere.domains.base import Features, ObservationSpec
-from bathysphere.values.batch import Arrays
+from bathysphere.storage.state import Arrays
 from bathysphere.values.config import ValuesConfig
 from bathysphere.values.networks import ValueNetwork, build_network
 

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Categories, ObservationSpec, States, Successors
-from bathysphere.domains.rows import as_rows
+from bathysphere.domains.base import Categories, DomainConfig, ObservationSpec, States, Successors, as_rows
+from bathysphere.domains.registry import register_domain
 from bathysphere.domains.sokoban import hindsight, rules
 from bathysphere.domains.sokoban.board_cache import cache_folder
+from bathysphere.domains.sokoban.board_stream import BoardPool
 from bathysphere.domains.sokoban.formats import read_levels
 from bathysphere.domains.sokoban.generator import GeneratorConfig, generate
 from bathysphere.domains.sokoban.levels import Level, grid_text, pad
-from bathysphere.domains.sokoban.pool import BoardPool
 from bathysphere.domains.sokoban.rules import ACTION_NAMES, NUM_CODES, Rewards
 from bathysphere.domains.sokoban.tiles import draw_board
 from bathysphere.errors import BathysphereError
 
 
 @dataclass(frozen=True)
-class SokobanConfig:
+class SokobanConfig(DomainConfig):
     """Which levels to play, and what moves pay."""
 
     level_file: str | None = None
@@ -57,10 +57,12 @@ class SokobanConfig:
             )
 
 
+@register_domain
 class Sokoban:
     """The Sokoban domain. A state is the board: one cell code per byte, row by row, S = height * width."""
 
     name = "sokoban"
+    Config = SokobanConfig
     action_names: tuple[str, ...] = ACTION_NAMES
 
     def __init__(self, config: SokobanConfig | None = None, levels: Sequence[Level] | None = None) -> None:

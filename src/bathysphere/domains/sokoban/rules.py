@@ -51,13 +51,7 @@ def successors(states: States, shape: tuple[int, int], rewards: Rewards) -> Succ
       are, terminal and solved, with reward 0.
     """
     height, width = shape
-    num_states, size = states.shape
-    out = Successors(
-        np.empty((num_states, 4, size), np.uint8),
-        np.empty((num_states, 4), np.float64),
-        np.empty((num_states, 4), np.bool_),
-        np.empty((num_states, 4), np.bool_),
-    )
+    out = Successors.empty(len(states), len(ACTION_NAMES), states.shape[1])
     _move_all(
         states,
         height,

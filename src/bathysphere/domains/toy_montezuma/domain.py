@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Features, ObservationSpec, States, Successors
-from bathysphere.domains.rows import as_rows
+from bathysphere.domains.base import DomainConfig, Features, ObservationSpec, Observer, States, Successors, as_rows
+from bathysphere.domains.registry import register_domain
 from bathysphere.domains.toy_montezuma import rules, tiles
 from bathysphere.domains.toy_montezuma.maps import CHARACTERS, DOOR, FLOOR, KEY, load_map
+from bathysphere.domains.toy_montezuma.visits import Visits
 from bathysphere.errors import BathysphereError
 
 
 @dataclass(frozen=True)
-class ToyMontezumaConfig:
+class ToyMontezumaConfig(DomainConfig):
     """Which Toy Montezuma to explore."""
 
     map: str = "full"
@@ -42,10 +44,12 @@ class ToyMontezumaConfig:
             raise BathysphereError("Toy Montezuma's rewards for traps, keys and doors must be finite numbers.")
 
 
+@register_domain
 class ToyMontezuma:
     """The Toy Montezuma domain. `rules` describes the row of bytes; networks see it as it is, unscaled."""
 
     name = "toy-montezuma"
+    Config = ToyMontezumaConfig
     action_names: tuple[str, ...] = rules.ACTION_NAMES
 
     def __init__(self, config: ToyMontezumaConfig | None = None) -> None:
@@ -78,13 +82,7 @@ class ToyMontezuma:
     def successors(self, states: States) -> Successors:
         """Plays north, east, south and west."""
         rows = as_rows(states, self.state_size)
-        shape = (len(rows), len(self.action_names))
-        out = Successors(
-            np.empty((*shape, self.state_size), np.uint8),
-            np.empty(shape, np.float64),
-            np.empty(shape, np.bool_),
-            np.empty(shape, np.bool_),
-        )
+        out = Successors.empty(len(rows), len(self.action_names), self.state_size)
         world = self.world
         rules.expand(
             rows,
@@ -147,6 +145,10 @@ class ToyMontezuma:
         x, y = self.positions(states)
         heat[y, x] = np.linspace(0, 1, len(states))
         return self.render_world(states[-1], heat)
+
+    def observers(self, evaluate: Callable[[States], NDArray[np.float32]]) -> list[Observer]:
+        """Returns the counts of visited rooms and cells."""
+        return [Visits(self, evaluate)]
 
     def text(self, state: States) -> str:
         """Draws the room with the characters of the map notation, the explorer as `@`."""

@@ -1,0 +1,72 @@
+"""A trained agent: it plans from the state it is shown, and acts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bathysphere.domains.base import Domain, Model, States
+from bathysphere.errors import BathysphereError
+from bathysphere.planning import Search, SearchConfig
+from bathysphere.values.ensemble import Ensemble
+
+
+class Agent:
+    """Chooses actions in a world by planning with trained values.
+
+    It keeps its search graph as long as the world goes on as it expects, and plans anew from any other state.
+
+    Args:
+      domain: the world.
+      values: the trained ensemble.
+      search: how to plan.
+      seed: decides ties and the members drawn.
+      model: what planning believes happens; the world's own rules if not given.
+    """
+
+    def __init__(
+        self, domain: Domain, values: Ensemble, search: SearchConfig, seed: int = 0, model: Model | None = None
+    ) -> None:
+        self.domain, self.values, self.config, self.model = domain, values, search, model
+        self._rng = np.random.default_rng(seed)
+        self._search: Search | None = None
+        self._expected: bytes | None = None
+
+    def act(self, where: Any) -> int:
+        """Returns the number of the chosen action.
+
+        Args:
+          where: an environment made by `bathysphere.gym`, looked at but not touched, or a state, uint8 [S].
+        """
+        state = self._state(where)
+        if self._search is None or state.tobytes() != self._expected:
+            seed = int(self._rng.integers(2**63))
+            self._search = Search(
+                self.domain, self.values, self.config, starts=state[None], seed=seed, model=self.model
+            )
+        finished = self._search.step()
+        action = int(self._search.actions[0])
+        if finished:
+            self._search = None
+        else:
+            self._expected = self._search.root_states[0].tobytes()
+        return action
+
+    def _state(self, where: Any) -> States:
+        if isinstance(where, np.ndarray):
+            state = where
+        else:
+            inner: Any = getattr(where, "unwrapped", None)
+            if not hasattr(inner, "get_state"):
+                raise BathysphereError(
+                    f"act takes an environment made by bathysphere.gym or a state; got {type(where).__name__}."
+                )
+            state = np.frombuffer(inner.get_state().state, np.uint8)
+        if state.dtype != np.uint8 or state.shape != (self.domain.state_size,):
+            raise BathysphereError(
+                f"The state is {state.dtype} of shape {state.shape}; expected uint8 "
+                f"[{self.domain.state_size}], as {self.domain.name} has it. "
+                "Was the agent trained in another world?"
+            )
+        return state.copy()

@@ -1,0 +1,109 @@
+"""Where agents come from: shipped with the package, from a file, or from a run directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from bathysphere.agents import agent_file
+from bathysphere.agents.agent import Agent
+from bathysphere.config.run import RunConfig
+from bathysphere.config.saved import CONFIG, MODEL, check_is_run, load_config, open_checkpoints
+from bathysphere.domains import make_domain
+from bathysphere.domains.base import Domain, Model, ObservationSpec
+from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.planning import SearchConfig
+from bathysphere.storage.state import section
+from bathysphere.storage.tensors import files_in, fingerprint
+from bathysphere.values.ensemble import Ensemble
+
+
+class Trained(NamedTuple):
+    """What training has left behind."""
+
+    path: Path  # the file or run directory it was read from
+    config: RunConfig
+    observation: ObservationSpec
+    values: Ensemble
+    fingerprint: str  # of the weights
+
+
+def shipped_agents() -> dict[str, Path]:
+    """Returns the files of the agents that come with the package, by name."""
+    return files_in(Path(__file__).parent)
+
+
+def load_agent(agent: str | Path, *, search: SearchConfig | None = None, seed: int = 0) -> Agent:
+    """Returns an agent that can act.
+
+    Args:
+      agent: name of a shipped agent, agent file, or run directory (as of its newest checkpoint).
+      search: how to plan; as in training if not given.
+      seed: decides ties and the members drawn.
+    """
+    trained = load_trained(agent)
+    config, domain = trained.config, make_domain(trained.config.domain)
+    return Agent(domain, trained.values, search or config.search, seed, make_model(config, domain, trained.path))
+
+
+def load_values(agent: str | Path) -> tuple[RunConfig, Domain, Ensemble]:
+    """Returns an agent's config, its world and its ensemble; `agent` as for `load_agent`."""
+    trained = load_trained(agent)
+    return trained.config, make_domain(trained.config.domain), trained.values
+
+
+def load_trained(agent: str | Path) -> Trained:
+    """Returns what is left of training, without the world; `agent` as for `load_agent`."""
+    path = find_agent(agent)
+    if path.is_dir():
+        return _load_run(path)
+    config, observation, _, weights, weights_fingerprint = agent_file.read(path)
+    values = Ensemble(config.values, config.optimiser, observation, config.seed, config.device)
+    try:
+        values.load_weights(weights)
+    except BathysphereError as error:
+        raise BathysphereError(f"{path} cannot be used: {error}") from error
+    return Trained(path, config, observation, values, weights_fingerprint)
+
+
+def find_agent(agent: str | Path) -> Path:
+    """Returns the file or run directory that `agent` means.
+
+    A file or run directory of that name comes before a shipped agent; a folder that is no run does not.
+    """
+    path, agents = Path(agent), shipped_agents()
+    if path.is_file() or (path / CONFIG).is_file():
+        return path
+    if str(agent) in agents:
+        return agents[str(agent)]
+    if path.is_dir():
+        check_is_run(path)  # says what is missing
+    raise BathysphereError(
+        f"There is no agent {str(agent)!r}: no file, no run directory, and none of the agents that come with "
+        f"Bathysphere ({', '.join(agents)}).{did_you_mean(str(agent), agents)}"
+    )
+
+
+def make_model(config: RunConfig, domain: Domain, path: Path | None = None) -> Model | None:
+    """Returns the learned model that a run or an agent plans with; None if it plans with the rules.
+
+    Args:
+      config: the run's.
+      domain: its world; a model that does not fit is refused.
+      path: where the run (or an agent made of it) is. The copy in a run directory comes before what the config names.
+    """
+    if config.model is None:
+        return None
+    from bathysphere.models.learned import load_model  # imports PyTorch
+
+    copy = None if path is None else path / MODEL
+    return load_model(copy if copy is not None and copy.is_file() else config.model, domain)
+
+
+def _load_run(run_dir: Path) -> Trained:
+    config, store = load_config(run_dir), open_checkpoints(run_dir)
+    weights = store.read_weights(store.newest())
+    observation = make_domain(config.domain).observation
+    values = Ensemble(config.values, config.optimiser, observation, config.seed, config.device)
+    values.load_state_dict(section(weights, "values."))
+    return Trained(run_dir, config, observation, values, fingerprint(values.weights()))

@@ -1,0 +1,287 @@
+"""Named configurations. `paper/...` do what the authors' code did; the plain ones are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bathysphere.config.run import RunConfig, StopConfig
+from bathysphere.domains import DeepSeaConfig, SokobanConfig, ToyMontezumaConfig
+from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.learning.config import LearningConfig
+from bathysphere.learning.masks import MaskConfig
+from bathysphere.learning.replay import ReplayConfig
+from bathysphere.planning import SearchConfig
+from bathysphere.values.config import OptimiserConfig, ValuesConfig
+
+
+def _deep_sea() -> RunConfig:
+    """Deep-sea with a target of its own for every member and plain steps towards it: 3 to 6 N episodes."""
+    return RunConfig(
+        steps=1_000_000,
+        batch=4,
+        domain=DeepSeaConfig(size=20),
+        search=SearchConfig(risk_coef=10.0, num_subsampled=10, avoid_loops=False, final_ties="random"),
+        values=ValuesConfig(network="linear", num_members=20, bias=False, init_scale=4.0),
+        optimiser=OptimiserConfig(name="delta", learning_rate=0.1),
+        learning=LearningConfig(
+            target="bootstrap_members",
+            steps_per_update=0.5,
+            min_games=5,
+            mask=MaskConfig(kind="none"),
+            replay=ReplayConfig(capacity=10),
+        ),
+    )
+
+
+def _paper_deep_sea() -> RunConfig:
+    """Deep-sea as in the paper: 20 linear members, 10 drawn a game, mean + 50 std, one-hot masks, RMSProp."""
+    return RunConfig(
+        steps=1_400_000,
+        batch=64,
+        log_every=10_000,
+        domain=DeepSeaConfig(size=40),
+        search=SearchConfig(risk_coef=50.0, num_subsampled=10, avoid_loops=False),
+        values=ValuesConfig(network="linear", num_members=20, bias=False, prior_scale=1.0),
+        optimiser=OptimiserConfig(name="tf_rmsprop"),
+        learning=LearningConfig(mask=MaskConfig(kind="one_hot")),
+    )
+
+
+def _paper_deep_sea_no_ensemble() -> RunConfig:
+    """The paper's Deep-sea with a single value function."""
+    return _single(_paper_deep_sea())
+
+
+def _paper_deep_sea_kappa_0() -> RunConfig:
+    """The paper's Deep-sea with the ensemble but without the bonus for its disagreement."""
+    return _risk_neutral(_paper_deep_sea())
+
+
+def _toy_montezuma() -> RunConfig:
+    """Toy Montezuma with more weight on disagreement, more games at once, and passes that always see something new."""
+    config = _paper_toy_montezuma()
+    search = replace(config.search, risk_coef=5.0, final_ties="random", merge_nodes=True, dead_end_value=0.0)
+    return replace(config, batch=64, search=search)
+
+
+def _paper_toy_montezuma() -> RunConfig:
+    """Toy Montezuma as in the paper: 20 networks 15-50-50-1, 10 drawn a game, mean + 3 std, one-hot masks."""
+    return RunConfig(
+        steps=1_200_000,
+        batch=23,  # games at once: the authors had 23 workers
+        domain=ToyMontezumaConfig(max_steps=300),
+        search=SearchConfig(risk_coef=3.0, num_subsampled=10, episode_penalty=0.2, dead_end_value=-1.0),
+        values=ValuesConfig(network="mlp", num_members=20, hidden=(50, 50)),
+        optimiser=OptimiserConfig(name="tf_rmsprop"),
+        learning=LearningConfig(mask=MaskConfig(kind="one_hot"), steady_values=True),
+    )
+
+
+def _paper_toy_montezuma_no_ensemble() -> RunConfig:
+    """The paper's Toy Montezuma with a single value function."""
+    return _single(_paper_toy_montezuma())
+
+
+def _paper_toy_montezuma_kappa_0() -> RunConfig:
+    """The paper's Toy Montezuma with the ensemble but without the bonus for its disagreement."""
+    return _risk_neutral(_paper_toy_montezuma())
+
+
+def _sokoban_single() -> RunConfig:
+    """One Sokoban board, over and over until it is solved: deep search, and failures learn what they did reach."""
+    config = _paper_sokoban_single()
+    return replace(
+        config,
+        search=replace(config.search, passes=30, final_ties="random"),
+        learning=replace(
+            config.learning,
+            target="bootstrap_best",
+            hindsight=0.5,
+            hindsight_as="solved",
+            min_games=20,
+            replay=ReplayConfig(capacity=500),
+        ),
+    )
+
+
+def _paper_sokoban_single() -> RunConfig:
+    """One Sokoban board as in the authors' code: 20 networks 700-50-50-1, 10 drawn a game, mean + 3 std.
+
+    The paper says 9 std and a dead end of -2; the code's effective values, used here, are 3 and -1.
+    """
+    return RunConfig(
+        steps=2_300_000,  # the authors' 23 workers make 100,000 each
+        batch=23,
+        domain=SokobanConfig(num_boards=1, max_steps=100),
+        search=SearchConfig(risk_coef=3.0, num_subsampled=10, episode_penalty=2.0, dead_end_value=-1.0),
+        values=ValuesConfig(network="mlp", num_members=20, hidden=(50, 50)),
+        optimiser=OptimiserConfig(name="tf_rmsprop"),
+        learning=LearningConfig(mask=MaskConfig(kind="bernoulli", probability=0.5)),
+        stop=StopConfig(on_first_win=True),
+    )
+
+
+def _paper_sokoban_single_no_ensemble() -> RunConfig:
+    """The paper's single board with a single value function, which learns from half of its games."""
+    return _single(_paper_sokoban_single())
+
+
+def _sokoban() -> RunConfig:
+    """Sokoban with a new board every game: deep search, three heads on one small network, hindsight, symmetries."""
+    return RunConfig(
+        steps=4_000_000,
+        batch=64,
+        log_every=10_000,
+        domain=SokobanConfig(show_border=False),
+        search=SearchConfig(
+            passes=40,
+            final_ties="random",
+            episode_penalty=0.05,
+            dead_end_value=0.0,
+            merge_nodes=True,
+            patience=0.5,
+        ),
+        values=ValuesConfig(
+            network="cnn",
+            num_members=3,
+            conv_layers=7,
+            conv_channels=32,
+            residual=True,
+            global_pooling=True,
+            shared_trunk=True,
+            precision="int8",
+        ),
+        optimiser=OptimiserConfig(
+            name="adam",
+            learning_rate=2e-3,
+            half_life=4000,
+            weight_decay=0.3,
+            eps=1e-8,
+            averaging=0.999,
+            normalise="member",
+        ),
+        learning=LearningConfig(
+            max_steps=100,
+            target="bootstrap",
+            hindsight=0.2,
+            symmetries=True,
+            batch_size=96,
+            steps_per_update=20.0,
+            min_games=20,
+            mask=MaskConfig(kind="split"),
+            replay=ReplayConfig(capacity=4000),
+        ),
+    )
+
+
+def _paper_sokoban() -> RunConfig:
+    """Sokoban with a new board every game, as in the paper: three convolutional networks that vote."""
+    return RunConfig(
+        steps=11_500_000,  # the authors' 23 workers make 500,000 each
+        batch=64,
+        log_every=10_000,
+        domain=SokobanConfig(),
+        search=SearchConfig(risk="vote", final_ties="random", episode_penalty=2.0, dead_end_value=-2.0),
+        values=ValuesConfig(network="cnn", num_members=3),
+        optimiser=OptimiserConfig(name="tf_rmsprop", normalise="active"),
+        learning=LearningConfig(
+            batch_size=96,  # 32 for each member
+            steps_per_update=100.0,
+            min_games=1000,
+            mask=MaskConfig(kind="split"),
+            replay=ReplayConfig(capacity=1000),
+        ),
+    )
+
+
+def _paper_sokoban_no_ensemble() -> RunConfig:
+    """The paper's Sokoban with a single value function and batches of 32."""
+    config = _single(_paper_sokoban())
+    return replace(
+        config,
+        search=replace(config.search, risk="mean_std", final_ties="highest"),
+        learning=replace(config.learning, batch_size=32, mask=MaskConfig(kind="none")),
+    )
+
+
+def _sokoban_learned_model() -> RunConfig:
+    """Sokoban with a new board every game, planned with this package's learned model instead of the rules."""
+    return replace(_sokoban(), model="sokoban")
+
+
+def _paper_sokoban_learned_model() -> RunConfig:
+    """The paper's Sokoban planned with this package's learned model; `model train paper` makes the paper's own."""
+    return replace(_paper_sokoban(), model="sokoban")
+
+
+def _paper_sokoban_tower() -> RunConfig:
+    """One value function for ten boards, with hindsight, until it wins 90%: how the paper's transfer begins.
+
+    The paper says ten boards, the authors' file has one. Their average of wins starts at 0 and is not corrected for
+    it, so that theirs play some 2,300 games at least, ours 1,000.
+    """
+    config = _paper_sokoban_no_ensemble()
+    return replace(
+        config,
+        steps=2_300_000,  # the authors' 23 workers make 100,000 each
+        batch=23,
+        domain=SokobanConfig(num_boards=10, max_steps=100),
+        search=replace(config.search, dead_end_value=-1.0),
+        optimiser=replace(config.optimiser, l2=0.01),
+        learning=LearningConfig(
+            target="factual_rewards",
+            hindsight=0.2,
+            steps_per_update=100.0,
+            mask=MaskConfig(kind="none"),
+            replay=ReplayConfig(capacity=100_000),
+        ),
+        stop=StopConfig(win_rate=0.9),
+    )
+
+
+def _single(config: RunConfig) -> RunConfig:
+    """The authors' "no ensemble": one member in the same planner."""
+    return replace(
+        config,
+        search=replace(config.search, num_subsampled=None),
+        values=replace(config.values, num_members=1),
+    )
+
+
+def _risk_neutral(config: RunConfig) -> RunConfig:
+    return replace(config, search=replace(config.search, risk_coef=0.0))
+
+
+PRESETS: dict[str, Callable[[], RunConfig]] = {
+    "deep-sea": _deep_sea,
+    "paper/deep-sea": _paper_deep_sea,
+    "paper/deep-sea-no-ensemble": _paper_deep_sea_no_ensemble,
+    "paper/deep-sea-kappa-0": _paper_deep_sea_kappa_0,
+    "toy-montezuma": _toy_montezuma,
+    "paper/toy-montezuma": _paper_toy_montezuma,
+    "paper/toy-montezuma-no-ensemble": _paper_toy_montezuma_no_ensemble,
+    "paper/toy-montezuma-kappa-0": _paper_toy_montezuma_kappa_0,
+    "sokoban-single": _sokoban_single,
+    "paper/sokoban-single": _paper_sokoban_single,
+    "paper/sokoban-single-no-ensemble": _paper_sokoban_single_no_ensemble,
+    "sokoban": _sokoban,
+    "paper/sokoban": _paper_sokoban,
+    "paper/sokoban-no-ensemble": _paper_sokoban_no_ensemble,
+    "sokoban-learned-model": _sokoban_learned_model,
+    "paper/sokoban-learned-model": _paper_sokoban_learned_model,
+    "paper/sokoban-tower": _paper_sokoban_tower,
+}
+
+
+def find_preset(name: str) -> RunConfig:
+    """Returns the config called `name`."""
+    if name not in PRESETS:
+        hint = did_you_mean(name, PRESETS)
+        raise BathysphereError(f"There is no preset {name!r}; choose one of {', '.join(PRESETS)}.{hint}")
+    return replace(PRESETS[name](), preset=name)
+
+
+def describe_preset(name: str) -> str:
+    """Returns one sentence about a preset."""
+    return (PRESETS[name].__doc__ or "").strip().splitlines()[0]

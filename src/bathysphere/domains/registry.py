@@ -1,0 +1,76 @@
+"""Where domains come from: by name to the class, from a config to the domain it describes.
+
+The built-in ones are imported when they are first asked for. Any other class becomes known by `register_domain`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Protocol, TypeVar
+
+from bathysphere.domains.base import Domain, DomainConfig
+from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.storage.plain import declare_family
+
+
+class DomainClass(Protocol):
+    """A class of domains that differ in their config."""
+
+    name: str
+    Config: type[DomainConfig]  # a frozen dataclass; its fields become flags and entries of config.json
+
+    def __call__(self, config: Any) -> Domain:
+        """Makes the domain that `config` describes."""
+        ...
+
+
+Registered = TypeVar("Registered", bound=type)
+
+_BUILT_IN = {
+    "deep-sea": "bathysphere.domains.deep_sea",
+    "toy-montezuma": "bathysphere.domains.toy_montezuma",
+    "sokoban": "bathysphere.domains.sokoban",
+}
+_CLASSES: dict[str, DomainClass] = {}
+
+
+def register_domain(domain_class: Registered) -> Registered:
+    """Makes a class with a `name` and a `Config` known; a decorator."""
+    known: Any = domain_class
+    _CLASSES[known.name] = known
+    return domain_class
+
+
+def domain_names() -> tuple[str, ...]:
+    """Returns the names of all domains that are known, the built-in ones first."""
+    return tuple(dict.fromkeys((*_BUILT_IN, *_CLASSES)))
+
+
+def find_domain(name: str) -> DomainClass:
+    """Returns the class of domains called `name`."""
+    if name in _BUILT_IN:
+        importlib.import_module(_BUILT_IN[name])  # registers it
+    if name not in _CLASSES:
+        names = domain_names()
+        raise BathysphereError(
+            f"There is no domain {name!r}; choose one of {', '.join(names)}.{did_you_mean(name, names)}"
+        )
+    return _CLASSES[name]
+
+
+def make_domain(config: DomainConfig) -> Domain:
+    """Builds the domain that a config describes."""
+    return _class_of(type(config))(config)
+
+
+def _class_of(config_type: type) -> DomainClass:
+    for domain_class in _CLASSES.values():
+        if domain_class.Config is config_type:
+            return domain_class
+    raise BathysphereError(
+        f"{config_type.__name__} is not the Config of a registered domain. Put @register_domain before the domain's "
+        "class."
+    )
+
+
+declare_family(DomainConfig, lambda name: find_domain(name).Config, lambda config_type: _class_of(config_type).name)

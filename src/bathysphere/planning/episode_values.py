@@ -1,0 +1,90 @@
+"""Values that stay as they are for the whole of an episode, while the ones they come from go on learning.
+
+A search graph that outlives updates holds old values beside new ones. Where values fall as they learn, what was seen
+before an update looks better than what is seen after it, and exploration may turn back. So episodes can be planned
+with the values of their beginning, each with its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.errors import BathysphereError
+from bathysphere.planning.checks import checked_values
+from bathysphere.storage.state import section
+
+
+class Snapshot(Protocol):
+    """Values that no longer change, unless weights are loaded into them."""
+
+    def evaluate(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Returns every member's estimate for every observation, float32 [n, E]."""
+        ...
+
+    def weights(self) -> dict[str, NDArray[Any]]:
+        """Returns copies of what `evaluate` depends on, by name."""
+        ...
+
+    def load_weights(self, weights: dict[str, NDArray[Any]]) -> None:
+        """Restores what `weights` returned."""
+        ...
+
+
+class SteadyValues:
+    """The values with which the episode in each slot is planned.
+
+    Args:
+      batch: number of slots.
+      num_members: of the values, E.
+    """
+
+    def __init__(self, batch: int, num_members: int) -> None:
+        self._num_members = num_members
+        self._snapshots: dict[int, Snapshot] = {}  # by number, in order of taking; only those in use
+        self._used_by = np.full(batch, -1, np.int64)  # the number of each slot's snapshot
+        self._num_taken = 0
+
+    def begin(self, slots: NDArray[np.intp], values: Any) -> None:
+        """Gives the episodes that begin in `slots` the values as they are now."""
+        if not hasattr(values, "snapshot"):
+            raise BathysphereError(
+                f"Steady values need a snapshot method, and {type(values).__name__} has none. Add one that returns a "
+                "copy, or plan with the newest values."
+            )
+        self._snapshots[self._num_taken] = values.snapshot()
+        self._used_by[slots] = self._num_taken
+        self._num_taken += 1
+        in_use = set(self._used_by.tolist())
+        self._snapshots = {number: snapshot for number, snapshot in self._snapshots.items() if number in in_use}
+
+    def evaluate(self, observations: NDArray[Any], slots: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Returns float32 [n, E] for observations [n, ...] of the episodes in `slots`, int64 [n]."""
+        answer = np.empty((len(slots), self._num_members), np.float32)
+        numbers = self._used_by[slots]
+        for number in np.unique(numbers).tolist():
+            rows = np.flatnonzero(numbers == number)
+            values = self._snapshots[number].evaluate(observations[rows])
+            answer[rows] = checked_values(values, len(rows), self._num_members)
+        return answer
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns all values in use, and which slot uses which."""
+        weights = {
+            f"{number}.{name}": array
+            for number, snapshot in self._snapshots.items()
+            for name, array in snapshot.weights().items()
+        }
+        return {**weights, "used_by": self._used_by.copy(), "num_taken": np.array(self._num_taken)}
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]], values: Any) -> None:
+        """Restores what `state_dict` returned, with copies of `values` to hold the weights."""
+        self._used_by[:] = state["used_by"]
+        self._num_taken = int(state["num_taken"])
+        self._snapshots = {}
+        for number in np.unique(self._used_by[self._used_by >= 0]).tolist():
+            self._snapshots[number] = values.snapshot()
+            self._snapshots[number].load_weights(section(state, f"{number}."))

@@ -1,0 +1,259 @@
+"""The arrays a search lives in, and their invariants.
+
+One `Arena` holds `B` episodes. Each episode has a *graph* of states (one entry per distinct state, with its
+statistics) and a *tree* of nodes over it (several nodes may point at one state; each is expanded on its own, or, with
+`merge_nodes`, takes the children of the one expanded first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.errors import BathysphereError
+from bathysphere.planning.graph.kernels import rebuild_table
+
+Array = NDArray[Any]
+
+NO_CHILD = -1
+FIRST_STATES = 256  # capacity a fresh arena starts with, per episode
+
+
+STATE = np.dtype(
+    [
+        ("score", np.float64),  # cached separable risk score ...
+        ("score_count", np.int32),  # ... valid while this equals `count`
+        ("count", np.int32),  # how many values are in the sums; 0 only between insert and backup of one pass
+        ("root_visits", np.int32),  # real steps that started here, waits aside
+        ("path_visits", np.int32),  # how often the state is on the path being selected; 0 between passes
+        ("node", np.int32),  # the first child of the node expanded last for it; NO_CHILD until one is
+        ("terminal", np.bool_),
+        ("solved", np.bool_),
+    ],
+    align=True,
+)
+EDGE = np.dtype(
+    [
+        ("reward", np.float64),
+        ("child", np.int32),  # the state the action leads to; NO_CHILD until the state is first expanded
+    ],
+    align=True,
+)
+TABLE = np.dtype([("state", np.int32), ("stamp", np.int32)])  # in use iff stamp equals the episode's
+NODE = np.dtype(
+    [
+        ("state", np.int32),
+        ("parent", np.int32),  # NO_CHILD for a node that began as a root; merged, right only on the path of a pass
+        ("child", np.int32),  # the first of A children, which lie side by side; NO_CHILD until expanded
+    ]
+)
+EPISODE = np.dtype(
+    [
+        ("rng", np.uint64),  # splitmix64 state
+        ("stamp", np.int32),  # grows by one per episode, so the table is never cleared
+        ("num_states", np.int32),
+        ("num_nodes", np.int32),
+        ("num_expansions", np.int32),  # how often a node got children of its own
+        ("num_model_calls", np.int32),  # states whose children the model was asked for
+        ("root", np.int32),  # node
+        ("leaf", np.int32),  # node where the last pass stopped ...
+        ("leaf_kind", np.int32),  # ... and why: see kernels.py
+        ("step", np.int32),  # real steps taken ...
+        ("num_waits", np.int32),  # ... and how many of them were spent on thinking
+        ("passes", np.int32),  # passes made for the step under way
+        ("is_waiting", np.bool_),  # a pass has reached a leaf and waits for the model; never between moves
+    ],
+    align=True,
+)
+MOMENT = np.dtype([("reward", np.float64), ("state", np.int32), ("action", np.int32)])
+
+
+class Arena(NamedTuple):
+    """Letters: B episodes, N state capacity, M node capacity, H table size, W words per state, L drawn members.
+
+    What is read together lies together, hence the records. Entries at or beyond an episode's `num_states` or
+    `num_nodes` are garbage. The table uses open addressing with linear probing and is at most half full.
+    """
+
+    stats: Array  # STATE [B, N]
+    edges: Array  # EDGE [B, N, A]
+    words: Array  # uint64 [B, N, W], the state's bytes, zero-padded to whole words
+    sums: Array  # float64 [B, N, E], everything backed up to the state, the network's value included
+    table: Array  # TABLE [B, H]
+    nodes: Array  # NODE [B, M]
+    episodes: Array  # EPISODE [B]
+    members: Array  # uint32 [B, L], the members this episode ranks actions with, increasing
+    history: Array  # MOMENT [B, T], the real steps so far
+
+
+STATE_FIELDS = ("stats", "edges", "words", "sums")
+EPISODE_FIELDS = ("episodes", "members", "history")
+
+
+class Sizes(NamedTuple):
+    """What fixes the shapes of an arena, apart from how full it is."""
+
+    batch: int  # B
+    state_size: int  # S bytes
+    num_actions: int  # A
+    num_members: int  # E
+    num_subsampled: int  # L
+    max_steps: int  # T
+
+    @property
+    def words(self) -> int:
+        """Whole 64-bit words a state fills."""
+        return -(-self.state_size // 8)
+
+
+def _shapes(sizes: Sizes, states: int, nodes: int) -> dict[str, tuple[tuple[int, ...], Any]]:
+    batch = sizes.batch
+    return {
+        "stats": ((batch, states), STATE),
+        "edges": ((batch, states, sizes.num_actions), EDGE),
+        "words": ((batch, states, sizes.words), np.uint64),
+        "sums": ((batch, states, sizes.num_members), np.float64),
+        "table": ((batch, 2 * states), TABLE),
+        "nodes": ((batch, nodes), NODE),
+        "episodes": ((batch,), EPISODE),
+        "members": ((batch, sizes.num_subsampled), np.uint32),
+        "history": ((batch, sizes.max_steps), MOMENT),
+    }
+
+
+def arena_bytes(sizes: Sizes, states: int, nodes: int) -> int:
+    """Returns the exact size in bytes of an arena with room for `states` and `nodes` per episode."""
+    shapes = _shapes(sizes, states, nodes).values()
+    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
+
+
+def allocate(sizes: Sizes, states: int = FIRST_STATES, nodes: int = 4 * FIRST_STATES, *, memory_limit: int) -> Arena:
+    """Returns an empty arena; `states` must be a power of two. Refuses to take more than `memory_limit` bytes."""
+    total = arena_bytes(sizes, states, nodes)
+    if total > memory_limit:
+        raise BathysphereError(
+            f"The search graphs of {sizes.batch} episodes need {total / 2**20:,.0f} MB, more than "
+            f"search.memory_limit_mb={memory_limit // 2**20}. Lower the number of episodes played at once (batch), "
+            "search.passes or search.max_steps, or raise search.memory_limit_mb."
+        )
+    return Arena(**{name: np.zeros(shape, dtype) for name, (shape, dtype) in _shapes(sizes, states, nodes).items()})
+
+
+def ensure_room(arena: Arena, sizes: Sizes, num_passes: int, memory_limit: int) -> Arena:
+    """Returns an arena in which one more move fits, growing it if need be.
+
+    A pass adds at most one state and one node per action to an episode, and the move itself one more.
+    """
+    need = num_passes * sizes.num_actions + 1
+    states, nodes = arena.stats.shape[1], arena.nodes.shape[1]
+    more_states = _room(states, int(arena.episodes["num_states"].max()) + need)
+    more_nodes = _room(nodes, int(arena.episodes["num_nodes"].max()) + need)
+    if (more_states, more_nodes) == (states, nodes):
+        return arena
+    grown = allocate(sizes, more_states, more_nodes, memory_limit=memory_limit)
+    for name in STATE_FIELDS:
+        getattr(grown, name)[:, :states] = getattr(arena, name)
+    grown.nodes[:, :nodes] = arena.nodes
+    for name in EPISODE_FIELDS:
+        getattr(grown, name)[:] = getattr(arena, name)
+    rebuild_table(grown.words, grown.table, grown.episodes)
+    return grown
+
+
+def _room(capacity: int, need: int) -> int:
+    """Returns `capacity`, doubled until `need` fits."""
+    while capacity < need:
+        capacity *= 2
+    return capacity
+
+
+def pack(arena: Arena) -> dict[str, Array]:
+    """Returns the arena's contents without its empty room, as plain arrays. Inverse of `unpack`."""
+    used_states = np.arange(arena.stats.shape[1]) < arena.episodes["num_states"][:, None]
+    used_nodes = np.arange(arena.nodes.shape[1]) < arena.episodes["num_nodes"][:, None]
+    packed = {name: getattr(arena, name)[used_states] for name in STATE_FIELDS}
+    packed["nodes"] = arena.nodes[used_nodes]
+    packed |= {name: getattr(arena, name).copy() for name in EPISODE_FIELDS}
+    plain: dict[str, Array] = {}
+    for name, array in packed.items():
+        if array.dtype.names is None:
+            plain[name] = array
+        else:
+            plain |= {f"{name}.{field}": np.ascontiguousarray(array[field]) for field in array.dtype.names}
+    return plain
+
+
+def unpack(plain: Mapping[str, Array], sizes: Sizes, *, memory_limit: int) -> Arena:
+    """Returns the arena that `pack` described."""
+    num_states, num_nodes = plain["episodes.num_states"], plain["episodes.num_nodes"]
+    found = (
+        len(num_states),
+        plain["sums"].shape[1],
+        plain["members"].shape[1],
+        plain["history.state"].shape[1],
+    )
+    expected = (sizes.batch, sizes.num_members, sizes.num_subsampled, sizes.max_steps)
+    if found != expected or plain["words"].shape[1] != sizes.words:
+        raise BathysphereError(
+            f"The saved search has batch, members, members drawn and step limit {found}; this one has {expected}. "
+            "Load it with the settings it was saved with."
+        )
+    states = _room(FIRST_STATES, int(num_states.max()))
+    nodes = _room(4 * FIRST_STATES, int(num_nodes.max()))
+    arena = allocate(sizes, states, nodes, memory_limit=memory_limit)
+    used = dict.fromkeys(STATE_FIELDS, np.arange(states) < num_states[:, None])
+    used["nodes"] = np.arange(nodes) < num_nodes[:, None]
+    for name, array in plain.items():
+        field_of, _, field = name.partition(".")
+        target = getattr(arena, field_of)
+        (target[field] if field else target)[used.get(field_of, ...)] = array
+    rebuild_table(arena.words, arena.table, arena.episodes)
+    return arena
+
+
+def check_graph(arena: Arena, *, transpositions: bool = True) -> None:
+    """Asserts every invariant of the arena that must hold between passes. Slow; for tests and for hunting bugs."""
+    for b, episode in enumerate(arena.episodes):
+        num_states, num_nodes = int(episode["num_states"]), int(episode["num_nodes"])
+        if num_states == 0:  # nothing was ever played here
+            continue
+        stats, sums, children = (
+            arena.stats[b, :num_states],
+            arena.sums[b, :num_states],
+            arena.edges["child"][b, :num_states],
+        )
+        if transpositions:
+            assert len(np.unique(arena.words[b, :num_states], axis=0)) == num_states, "two entries hold one state"
+            in_use = arena.table[b][arena.table[b]["stamp"] == episode["stamp"]]
+            assert sorted(in_use["state"]) == list(range(num_states)), "table and states disagree"
+        assert (stats["count"] >= 1).all(), "a state has no value"
+        assert np.isfinite(sums).all(), "a sum is not finite"
+        assert not episode["is_waiting"], "a pass was not ended"
+        assert (stats["path_visits"] == 0).all(), "a path was not undone"
+        assert not (stats["solved"] & ~stats["terminal"]).any(), "a solved state goes on"
+
+        expanded = children[:, 0] != NO_CHILD
+        assert ((children != NO_CHILD) == expanded[:, None]).all(), "a state is half expanded"
+        assert (children[expanded] < num_states).all(), "a child does not exist"
+        assert episode["num_model_calls"] == expanded.sum(), "a question to the model was not counted"
+
+        nodes = arena.nodes[b, :num_nodes]
+        assert 0 <= episode["root"] < num_nodes, "the root does not exist"
+        families = nodes["child"][nodes["child"] != NO_CHILD]
+        assert episode["num_expansions"] == len(np.unique(families)), "an expansion was not counted"
+        is_merged = len(np.unique(families)) < len(families)
+        assert ((nodes["state"] >= 0) & (nodes["state"] < num_states)).all(), "a node points at no state"
+        for number, node in enumerate(nodes):
+            if node["child"] != NO_CHILD:
+                kids = nodes[node["child"] : node["child"] + children.shape[1]]
+                assert (kids["state"] == children[node["state"]]).all(), "tree and graph disagree"
+                assert is_merged or (kids["parent"] == number).all(), "a child does not know its parent"
+
+        steps = arena.history["state"][b, : episode["step"]]
+        surplus = stats["root_visits"] - np.bincount(steps, minlength=num_states)
+        assert (surplus >= 0).all() or episode["num_waits"], "a step was not counted"
+        assert 0 <= surplus.sum() + episode["num_waits"] <= 1, "a step was counted twice, or not at all"
+        assert (np.diff(arena.members[b]) > 0).all(), "a member was drawn twice"

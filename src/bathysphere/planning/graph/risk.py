@@ -1,0 +1,229 @@
+"""Risk measures and visit-count bonuses: small compiled functions handed to the planner's kernels.
+
+A *separable* measure turns one child's member estimates into a score. It is called only when the child's sums
+have changed; the planner caches the result per state. A *joint* measure sees all actions at once. To add your
+own:
+
+    from bathysphere.planning.graph.risk import separable
+
+    @separable
+    def best_case(values, risk_coef):
+        return values.max()
+
+and set `risk="best_case"`. It is compiled to machine code and called through a pointer, exactly as ours are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numba import types
+
+from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.planning.graph.function_pointers import address_of, caller
+
+_VECTOR = types.Array(types.float64, 1, "C")
+_MATRIX = types.Array(types.float64, 2, "C")
+_FLAGS = types.Array(types.boolean, 1, "C")
+_SIGNATURES = {
+    "separable": types.float64(_VECTOR, types.float64),
+    "joint": types.void(_MATRIX, _FLAGS, types.float64, _VECTOR),
+    "bonus": types.float64(types.int64, types.int64, types.float64, types.int64),
+}
+
+Kind = Literal["separable", "joint", "bonus"]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A named function that is compiled on first use."""
+
+    name: str
+    kind: Kind
+    function: Callable[..., Any]
+
+    @property
+    def address(self) -> int:
+        """Where the machine code lies, as kernels take it."""
+        return address_of(self.function, _SIGNATURES[self.kind])
+
+
+separable_at, joint_at, bonus_at = (caller(_SIGNATURES[kind]) for kind in ("separable", "joint", "bonus"))
+
+
+_MEASURES: dict[str, Compiled] = {}
+_BONUSES: dict[str, Compiled] = {}
+
+
+def separable(function: Function) -> Function:
+    """Registers `function(values: float64 [E], risk_coef: float) -> float` under its own name."""
+    _MEASURES[function.__name__] = Compiled(function.__name__, "separable", function)
+    return function
+
+
+def joint(function: Function) -> Function:
+    """Registers `function(q: float64 [A, E], eligible: bool [A], risk_coef: float, scores: float64 [A])`.
+
+    It writes a score for every eligible action; the others are ignored, and their rows of `q` hold -inf.
+    """
+    _MEASURES[function.__name__] = Compiled(function.__name__, "joint", function)
+    return function
+
+
+def _bonus(function: Function) -> Function:
+    name = function.__name__.removesuffix("_bonus")
+    _BONUSES[name] = Compiled(name, "bonus", function)
+    return function
+
+
+def risk_measures() -> list[str]:
+    """Returns the names of all registered risk measures."""
+    return sorted(_MEASURES)
+
+
+def find_risk_measure(name: str) -> Compiled:
+    """Returns the risk measure called `name`."""
+    return _find(name, _MEASURES, "risk measure")
+
+
+def find_bonus(name: str) -> Compiled:
+    """Returns the visit-count bonus called `name`."""
+    return _find(name, _BONUSES, "visit-count bonus")
+
+
+def _find(name: str, known: dict[str, Compiled], what: str) -> Compiled:
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise BathysphereError(f"There is no {what} {name!r}; choose one of {', '.join(sorted(known))}.{hint}")
+    return known[name]
+
+
+@separable
+def mean_std(values, risk_coef):  # type: ignore[no-untyped-def]
+    """Returns mean + risk_coef * std (population std, so one member gives std 0)."""
+    num = values.shape[0]
+    mean = 0.0
+    for value in values:
+        mean += value
+    mean /= num
+    variance = 0.0
+    for value in values:
+        variance += (value - mean) * (value - mean)
+    return mean + risk_coef * math.sqrt(variance / num)
+
+
+@separable
+def mean_variance(values, risk_coef):  # type: ignore[no-untyped-def]
+    """Returns mean + risk_coef * population variance."""
+    num = values.shape[0]
+    mean = 0.0
+    for value in values:
+        mean += value
+    mean /= num
+    variance = 0.0
+    for value in values:
+        variance += (value - mean) * (value - mean)
+    return mean + risk_coef * variance / num
+
+
+@separable
+def second_moment(values, risk_coef):  # type: ignore[no-untyped-def]
+    """Returns the mean of x + risk_coef * x²: the paper's measure with a loading on variance."""
+    total = 0.0
+    for value in values:
+        total += value + risk_coef * value * value
+    return total / values.shape[0]
+
+
+@separable
+def exponential(values, risk_coef):  # type: ignore[no-untyped-def]
+    """Returns log(mean(exp(risk_coef * x))) / risk_coef, the certainty equivalent; the mean at risk_coef 0.
+
+    The largest exponent is taken out first, so no exponential overflows.
+    """
+    num = values.shape[0]
+    if risk_coef == 0.0:
+        mean = 0.0
+        for value in values:
+            mean += value
+        return mean / num
+    peak = -math.inf
+    for value in values:
+        peak = max(peak, risk_coef * value)
+    total = 0.0
+    for value in values:
+        total += math.exp(risk_coef * value - peak)
+    return (peak + math.log(total / num)) / risk_coef
+
+
+@joint
+def vote(q, eligible, risk_coef, scores):  # type: ignore[no-untyped-def]
+    """Counts plurality votes as the authors do: a member votes for *every* action close to its own maximum.
+
+    Close means within 1e-8 + 1e-5 * |maximum|. `risk_coef` is not used.
+    """
+    if q.shape[0] == 4:  # as in most grids; without inner loops it takes half the time
+        first = second = third = fourth = 0.0
+        for i in range(q.shape[1]):
+            peak = max(max(q[0, i], q[1, i]), max(q[2, i], q[3, i]))
+            margin = 1e-8 + 1e-5 * abs(peak)
+            first += peak - q[0, i] <= margin
+            second += peak - q[1, i] <= margin
+            third += peak - q[2, i] <= margin
+            fourth += peak - q[3, i] <= margin
+        scores[0], scores[1], scores[2], scores[3] = first, second, third, fourth
+        return
+    scores[:] = 0.0
+    for i in range(q.shape[1]):
+        peak = -np.inf
+        for a in range(q.shape[0]):
+            peak = max(peak, q[a, i])
+        margin = 1e-8 + 1e-5 * abs(peak)
+        for a in range(q.shape[0]):
+            scores[a] += peak - q[a, i] <= margin
+
+
+@joint
+def vote_once(q, eligible, risk_coef, scores):  # type: ignore[no-untyped-def]
+    """Counts plurality votes with one vote per member, shared equally between its exact ties."""
+    scores[:] = 0.0
+    for i in range(q.shape[1]):
+        peak = -np.inf
+        ties = 0
+        for a in range(q.shape[0]):
+            if q[a, i] > peak:
+                peak = q[a, i]
+                ties = 0
+            ties += q[a, i] == peak
+        for a in range(q.shape[0]):
+            if q[a, i] == peak:
+                scores[a] += 1.0 / ties
+
+
+@_bonus
+def none_bonus(parent_count, child_count, std, num_members):  # type: ignore[no-untyped-def]
+    """Returns 0."""
+    return 0.0
+
+
+@_bonus
+def ucb1_bonus(parent_count, child_count, std, num_members):  # type: ignore[no-untyped-def]
+    """Returns sqrt(2 ln N / (n E)) for parent count N, child count n and E members."""
+    return math.sqrt(2.0 * math.log(parent_count) / (child_count * num_members))
+
+
+@_bonus
+def ucb_v_bonus(parent_count, child_count, std, num_members):  # type: ignore[no-untyped-def]
+    """Returns std * sqrt((ln 2 + 4 ln N) / (n E)), a Bernstein-like bound with the members' std."""
+    return std * math.sqrt((math.log(2.0) + 4.0 * math.log(parent_count)) / (child_count * num_members))
+
+
+@_bonus
+def moss_bonus(parent_count, child_count, std, num_members):  # type: ignore[no-untyped-def]
+    """Returns sqrt(max(0, ln(N / 4n)) / 2n)."""
+    return math.sqrt(max(0.0, math.log(parent_count / (4.0 * child_count))) / (2.0 * child_count))

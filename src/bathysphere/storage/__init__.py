@@ -1,0 +1,1 @@
+"""Bytes on disk and arrays by name: atomic files, JSON, safetensors, checkpoints, versions."""
