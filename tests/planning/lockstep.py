@@ -1,16 +1,16 @@
-"""Runs a Search and one oracle per episode side by side and compares everything after every pass."""
+"""Runs a MCTS and one oracle per episode side by side and compares everything after every pass."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bathysphere.planning import Episode, Search, SearchConfig
+from bathysphere.planning import MCTS, Episode, SearchConfig
 from bathysphere.planning.graph import kernels
-from bathysphere.planning.graph.arena import check_graph, ensure_room
+from bathysphere.planning.graph.arena import check_graph
 from tests.oracles.planner import OracleEpisode
 
 
-def make_oracles(search: Search, domain, values, model=None) -> list[OracleEpisode]:
+def make_oracles(search: MCTS, domain, values, model=None) -> list[OracleEpisode]:
     """Returns one oracle per slot, started exactly as the search has started its episodes."""
 
     def rules_of(world):
@@ -52,7 +52,7 @@ def make_oracles(search: Search, domain, values, model=None) -> list[OracleEpiso
     return oracles
 
 
-def assert_same(search: Search, b: int, oracle: OracleEpisode) -> None:
+def assert_same(search: MCTS, b: int, oracle: OracleEpisode) -> None:
     """Asserts that slot b's graph, tree, flags and random stream are the oracle's, number for number."""
     arena = search.arena
     episode = arena.episodes[b]
@@ -121,7 +121,7 @@ def assert_same_episode(episode: Episode, oracle: OracleEpisode) -> None:
 
 def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model=None, steps=6, compare_passes=True):
     """Plays `steps` moves both ways; episodes that finish fall silent. Returns the search and its oracles."""
-    search = Search(domain, values, config, batch=batch, seed=seed, model=model, num_episodes=batch)
+    search = MCTS(domain, values, config, batch=batch, seed=seed, model=model, num_episodes=batch)
     oracles = make_oracles(search, domain, values, model)
     running = dict(enumerate(oracles))
     for _ in range(steps):
@@ -130,9 +130,9 @@ def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model
         for oracle in running.values():
             oracle.begin_step()
         if compare_passes:
-            # What Search.plan does, with a look after every pass.
-            search.arena = ensure_room(search.arena, search.sizes, config.passes, 2**30)
-            kernels.begin_step(search.arena, search.active)
+            # What MCTS.plan does, with a look after every pass.
+            search.graphs.make_room()
+            kernels.begin_steps(search.arena, search.active)
             for number in range(config.passes):
                 search._run_passes(number + 1)
                 for b, oracle in running.items():
@@ -140,7 +140,7 @@ def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model
                     assert_same(search, b, oracle)
             if model is None:  # an erring model may call one state an end here and not there
                 check_graph(search.arena, transpositions=config.transpositions)
-            episodes = search.move()
+            episodes = search.act()
         else:
             for oracle in running.values():
                 for _ in range(config.passes):

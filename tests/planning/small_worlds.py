@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from tests.oracles.random_graph import RandomGraph, TableValues
 
 
@@ -23,22 +23,22 @@ def make_world(edges: dict[int, list], *, ends=(), solved=(), max_steps=12) -> R
     return RandomGraph(target, reward, is_end, is_solved, max_steps)
 
 
-def make_search(world: RandomGraph, values, batch=1, seed=0, **options) -> Search:
+def make_search(world: RandomGraph, values, batch=1, seed=0, **options) -> MCTS:
     """Returns a search with `values` [states] or [states, E] as its value function."""
     table = np.asarray(values, np.float32)
     table = table[:, None] if table.ndim == 1 else table
     num_episodes = options.pop("num_episodes", None)
     model = options.pop("model", None)
     config = SearchConfig(**options)
-    return Search(world, TableValues(table), config, batch=batch, seed=seed, num_episodes=num_episodes, model=model)
+    return MCTS(world, TableValues(table), config, batch=batch, seed=seed, num_episodes=num_episodes, model=model)
 
 
-def plan(search: Search) -> None:
+def plan(search: MCTS) -> None:
     """Makes all passes of one step, but not the move."""
     search.plan()
 
 
-def entry(search: Search, world: RandomGraph, state: int, slot: int = 0) -> int:
+def entry(search: MCTS, world: RandomGraph, state: int, slot: int = 0) -> int:
     """Returns where the world's state `state` lies in the arena."""
     wanted = world.encode(np.array(state)).tobytes()
     for k in range(int(search.arena.episodes["num_states"][slot])):
@@ -47,11 +47,11 @@ def entry(search: Search, world: RandomGraph, state: int, slot: int = 0) -> int:
     raise AssertionError(f"state {state} is not in the search graph")
 
 
-def count(search: Search, world: RandomGraph, state: int) -> int:
+def count(search: MCTS, world: RandomGraph, state: int) -> int:
     """Returns n of a state."""
     return int(search.arena.stats["count"][0, entry(search, world, state)])
 
 
-def total(search: Search, world: RandomGraph, state: int) -> list[float]:
+def total(search: MCTS, world: RandomGraph, state: int) -> list[float]:
     """Returns the member sums of a state."""
     return search.arena.sums[0, entry(search, world, state)].tolist()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from tests.oracles.random_graph import TableValues
 from tests.planning.small_worlds import make_world
 
@@ -38,7 +38,7 @@ class Answers:
 )
 def test_starts(starts, complaint):
     with pytest.raises(BathysphereError, match=complaint):
-        Search(WORLD, VALUES, starts=starts)
+        MCTS(WORLD, VALUES, starts=starts)
 
 
 @pytest.mark.parametrize(
@@ -50,22 +50,22 @@ def test_starts(starts, complaint):
 )
 def test_values(spoil, complaint):
     with pytest.raises(BathysphereError, match=complaint):
-        Search(WORLD, Answers(spoil))
+        MCTS(WORLD, Answers(spoil))
 
 
 def test_the_number_of_actions():
     model = Answers(lambda answer: type(answer)(*(part[:, :1] for part in answer)))
     with pytest.raises(BathysphereError, match=r"successors.*\(1, 1, 11\).*\(1, 2, 11\)"):
-        Search(WORLD, VALUES, model=model).step()
+        MCTS(WORLD, VALUES, model=model).step()
 
 
 def test_the_size_of_states():
     model = Answers(lambda answer: answer._replace(states=answer.states[..., :5]))
     with pytest.raises(BathysphereError, match=r"successors.*\(1, 2, 5\).*\(1, 2, 11\)"):
-        Search(WORLD, VALUES, model=model).step()
+        MCTS(WORLD, VALUES, model=model).step()
 
 
 def test_a_saved_search_of_another_size():
-    saved = Search(WORLD, VALUES, SearchConfig(), batch=2).state_dict()
+    saved = MCTS(WORLD, VALUES, SearchConfig(), batch=2).state_dict()
     with pytest.raises(BathysphereError, match="batch"):
-        Search(WORLD, VALUES, SearchConfig(), batch=3).load_state_dict(saved)
+        MCTS(WORLD, VALUES, SearchConfig(), batch=3).load_state_dict(saved)

@@ -5,7 +5,7 @@ import pytest
 
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from bathysphere.planning.inspect import root_report, search_graph
 from tests.oracles.random_graph import HashedValues, RandomGraph, TableValues
 from tests.planning.lockstep import make_oracles
@@ -40,7 +40,7 @@ def test_penalties_are_in_the_scores_and_not_in_the_estimates():
         report = root_report(search, 0)
         assert report.q.tolist() == [[0.0]]
         assert report.score.tolist() == [-0.25 * visits[0]]
-        search.move()
+        search.act()
 
 
 def test_looking_at_a_move_that_waits_changes_nothing():
@@ -51,7 +51,7 @@ def test_looking_at_a_move_that_waits_changes_nothing():
         before = {name: array.copy() for name, array in search.state_dict().items()}
         assert root_report(search, 0).chosen == 0  # although 1 has the better score
         assert all((array == before[name]).all() for name, array in search.state_dict().items())
-        search.move()
+        search.act()
 
 
 @pytest.mark.parametrize("options", [{}, {"risk": "vote", "final_ties": "random"}, {"bonus": "ucb1"}])
@@ -61,13 +61,13 @@ def test_the_move_is_the_one_reported_and_looking_changes_nothing(options, seed)
     world = RandomGraph.draw(rng)
     values = TableValues(rng.choice([0.0, 1.0], size=(len(world.target), 3)).astype(np.float32))
     config = SearchConfig(passes=6, risk_coef=1.0, episode_penalty=0.1, num_subsampled=2, **options)
-    watched, alone = (Search(world, values, config, batch=2, seed=seed) for _ in range(2))
+    watched, alone = (MCTS(world, values, config, batch=2, seed=seed) for _ in range(2))
     (oracle, _) = make_oracles(watched, world, values)
     for _ in range(5):
         plan(watched)
         report = root_report(watched, 0)
         search_graph(watched, 1)
-        watched.move()
+        watched.act()
         alone.step()
         assert report.chosen == watched.actions[0]
         assert watched.actions.tolist() == alone.actions.tolist()
@@ -83,7 +83,7 @@ def test_the_move_is_the_one_reported_and_looking_changes_nothing(options, seed)
 
 def test_the_graph_of_a_dive():
     domain = DeepSea(DeepSeaConfig(size=6))
-    search = Search(domain, HashedValues(4), SearchConfig(passes=30, avoid_loops=False), batch=2)
+    search = MCTS(domain, HashedValues(4), SearchConfig(passes=30, avoid_loops=False), batch=2)
     search.step()
     plan(search)
     graph = search_graph(search, 1)

@@ -87,8 +87,8 @@ def test_a_model_that_errs(rate):
         config = SearchConfig(risk_coef=1.0, passes=5)
         search, oracles = play_in_lockstep(domain, values, config, batch=2, seed=seed, model=model)
         for name in seen:
-            assert search.model_errors[name] == sum(oracle.errors[name] for oracle in oracles)
-            seen[name] += search.model_errors[name]
+            assert search.work.model_errors[name] == sum(oracle.errors[name] for oracle in oracles)
+            seen[name] += search.work.model_errors[name]
     assert numba.config.DISABLE_JIT or all(seen.values()), f"an error was never made: {seen}"
 
 
@@ -102,6 +102,6 @@ def test_running_on_without_the_model_equals_pass_by_pass():
 def test_known_states_cost_no_model_call():
     domain, values, _ = draw(17)
     search, oracles = play_in_lockstep(domain, values, SearchConfig(passes=20), batch=1, seed=0)
-    assert search.model_calls == oracles[0].model_calls
+    assert search.work.model_calls == oracles[0].model_calls
     expanded = {state.key for state in oracles[0].states if state.children}
-    assert search.model_calls == len(expanded)
+    assert search.work.model_calls == len(expanded)

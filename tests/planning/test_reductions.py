@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from tests.oracles.random_graph import RandomGraph, TableValues
 from tests.planning.small_worlds import make_search, make_world, plan
 
@@ -20,7 +20,7 @@ def draw(seed, num_members=4, **kwargs):
 
 def play(world, table, **options):
     config = SearchConfig(**{"passes": 8, **options})
-    return Search(world, TableValues(table), config, batch=3, seed=5, num_episodes=6).play()
+    return MCTS(world, TableValues(table), config, batch=3, seed=5, num_episodes=6).play()
 
 
 def moves(episodes):
@@ -126,7 +126,7 @@ def test_enough_passes_settle_a_choice_between_corridors(seed):
     returns = [sum(edges[1 + length * c + i][0][1] for i in range(length - 1)) for c in range(num_corridors)]
     search = make_search(world, np.full((len(world.target), 2), 12.0), discount=1.0, passes=2000, risk_coef=1.0)
     plan(search)
-    search.move()
+    search.act()
     assert search.actions[0] == np.argmax(returns)
 
 
@@ -144,5 +144,5 @@ def test_enough_passes_find_the_optimal_first_move(seed):
     optimistic = np.full((len(value), 1), max(3.0, value.max() + 1.0))
     search = make_search(world, optimistic, discount=0.9, passes=1000)
     plan(search)
-    search.move()
+    search.act()
     assert search.actions[0] == np.argmax(q[0])

@@ -8,7 +8,7 @@ import numpy as np
 
 from bathysphere.domains.base import Domain, Model, States
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import Planner, PlannerConfig, make_planner
 from bathysphere.values.ensemble import Ensemble
 
 
@@ -26,11 +26,11 @@ class Agent:
     """
 
     def __init__(
-        self, domain: Domain, values: Ensemble, search: SearchConfig, seed: int = 0, model: Model | None = None
+        self, domain: Domain, values: Ensemble, search: PlannerConfig, seed: int = 0, model: Model | None = None
     ) -> None:
         self.domain, self.values, self.config, self.model = domain, values, search, model
         self._rng = np.random.default_rng(seed)
-        self._search: Search | None = None
+        self._planner: Planner | None = None
         self._expected: bytes | None = None
 
     def act(self, where: Any) -> int:
@@ -40,17 +40,17 @@ class Agent:
           where: an environment made by `bathysphere.gym`, looked at but not touched, or a state, uint8 [S].
         """
         state = self._state(where)
-        if self._search is None or state.tobytes() != self._expected:
+        if self._planner is None or state.tobytes() != self._expected:
             seed = int(self._rng.integers(2**63))
-            self._search = Search(
+            self._planner = make_planner(
                 self.domain, self.values, self.config, starts=state[None], seed=seed, model=self.model
             )
-        finished = self._search.step()
-        action = int(self._search.actions[0])
+        finished = self._planner.step()
+        action = int(self._planner.actions[0])
         if finished:
-            self._search = None
+            self._planner = None
         else:
-            self._expected = self._search.root_states[0].tobytes()
+            self._expected = self._planner.root_states[0].tobytes()
         return action
 
     def _state(self, where: Any) -> States:

@@ -1,10 +1,10 @@
-"""The training loop: play a move everywhere, remember finished games, learn as much as is due."""
+"""The training loop: play a step everywhere, remember finished episodes, learn as much as is due."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,13 @@ from bathysphere.learning.masks import draw_mask
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.replay import Replay
 from bathysphere.learning.targets import num_targets, targets
-from bathysphere.planning import Crew, Episode, SearchConfig
-from bathysphere.storage.state import generator_state, restore_generator, section
+from bathysphere.planning import Episode, PlannerConfig, Pool
+from bathysphere.storage.state import Arrays, generator_state, prefixed, restore_generator, section
 from bathysphere.values.batch import UpdateStats
 from bathysphere.values.ensemble import Ensemble
 
 MAX_UPDATES_AT_ONCE = 256  # bounds the memory of one burst of updates
+_OLD_NAMES = re.compile(r"^crew\.lane(\d+)")  # of the pool and its workers, in checkpoints of version 0.1
 
 
 class Trainer:
@@ -31,9 +32,9 @@ class Trainer:
     Args:
       domain: the world.
       values: the ensemble to train.
-      search: how games are planned.
-      learning: how games become updates.
-      batch, lanes, processes, model: as for `Crew`.
+      search: how episodes are planned.
+      learning: how episodes become updates.
+      batch, workers, processes, model: as for `Pool`.
       seed: decides start states, ties, members drawn, masks and batches (not the ensemble's initial weights).
     """
 
@@ -41,12 +42,12 @@ class Trainer:
         self,
         domain: Domain,
         values: Ensemble,
-        search: SearchConfig,
+        search: PlannerConfig,
         learning: LearningConfig,
         *,
         batch: int = 1,
-        lanes: int = 1,
-        processes: int = 1,
+        workers: int = 1,
+        processes: int | None = None,
         seed: int | np.random.SeedSequence = 0,
         model: Model | None = None,
     ) -> None:
@@ -54,14 +55,14 @@ class Trainer:
         play_seed, learn_seed = sequence.spawn(2)
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
         usual = search.max_steps or domain.max_steps
-        self.max_steps = min(learning.max_steps or usual, usual)  # of one game
-        self.crew = Crew(
+        self.max_steps = min(learning.max_steps or usual, usual)  # of one episode
+        self.pool = Pool(
             domain,
             values,
-            replace(search, max_steps=self.max_steps, patience=0.0),  # waits would fill the replay with one state
+            search.for_training(self.max_steps),
             batch=batch,
             seed=play_seed,
-            lanes=lanes,
+            workers=workers,
             processes=processes,
             model=model,
             steady=learning.steady_values,
@@ -76,8 +77,8 @@ class Trainer:
         self._rng = np.random.default_rng(learn_seed)
 
     def advance(self) -> list[Episode]:
-        """Makes one move in every game, then all updates that are due; returns the games that finished."""
-        episodes = self.crew.step()
+        """Makes one step in every episode, then all updates that are due; returns the episodes that finished."""
+        episodes = self.pool.step()
         self.progress.env_steps += self._batch
         began = time.perf_counter()
         for episode in episodes:
@@ -90,19 +91,19 @@ class Trainer:
 
     def _remember(self, episode: Episode) -> None:
         learning = self.learning
-        game = with_hindsight(episode, self.domain, learning.hindsight, self._rng)
-        # The search was after the old goal, so a game that reached a new one learns from what it returned.
-        has_new_goal = game is not episode and bool(game.rewards.any())
-        values = targets(game, "factual_rewards" if has_new_goal else learning.target, self.search.discount)
-        values = np.broadcast_to(values, (len(game), num_targets(learning.target, self.values.num_members)))
-        mask = draw_mask(learning.mask, len(game), self.values.num_members, self._rng)
-        solved = game.solved or (has_new_goal and learning.hindsight_as == "solved")
-        self.replay.add(game.states, values, mask, solved)
+        kept = with_hindsight(episode, self.domain, learning.hindsight, self._rng)
+        # The search was after the old goal, so an episode that reached a new one learns from what it returned.
+        has_new_goal = kept is not episode and bool(kept.rewards.any())
+        values = targets(kept, "factual_rewards" if has_new_goal else learning.target, self.search.discount)
+        values = np.broadcast_to(values, (len(kept), num_targets(learning.target, self.values.num_members)))
+        mask = draw_mask(learning.mask, len(kept), self.values.num_members, self._rng)
+        solved = kept.solved or (has_new_goal and learning.hindsight_as == "solved")
+        self.replay.add(kept.states, values, mask, solved)
 
     def _learn(self) -> None:
-        """Catches up: one update per `steps_per_update` real steps of finished games, after `min_games`."""
+        """Catches up: one update per `steps_per_update` real steps of finished episodes, after `min_episodes`."""
         learning, progress = self.learning, self.progress
-        if progress.episodes <= learning.min_games:
+        if progress.episodes <= learning.min_episodes:
             return
         # As many updates as keep updates * steps_per_update below the steps received, and one to reach them.
         due = int(np.ceil(progress.learnt_steps / learning.steps_per_update)) - progress.updates
@@ -122,25 +123,18 @@ class Trainer:
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything a resumed trainer needs to go on bit for bit."""
-        state = {
-            f"{part}.{name}": array
-            for part, arrays in (
-                ("values", self.values.state_dict()),
-                ("replay", self.replay.state_dict()),
-                ("crew", self.crew.state_dict()),
-                ("progress", self.progress.state_dict()),
-            )
-            for name, array in arrays.items()
-        }
-        return {**state, "rng": generator_state(self._rng)}
+        state: Arrays = {"rng": generator_state(self._rng)}
+        for part, owner in self._parts().items():
+            state |= prefixed(part, owner.state_dict())
+        return state
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; the trainer must have been made with the same settings."""
-        for part, owner in (
-            ("values.", self.values),
-            ("replay.", self.replay),
-            ("crew.", self.crew),
-            ("progress.", self.progress),
-        ):
+        state = {_OLD_NAMES.sub(r"pool.worker\1", name): array for name, array in state.items()}
+        for part, owner in self._parts().items():
             owner.load_state_dict(section(state, part))
         restore_generator(self._rng, state["rng"])
+
+    def _parts(self) -> dict[str, Any]:
+        """Returns everything that is saved besides the generator, by how its names begin."""
+        return {"values.": self.values, "replay.": self.replay, "pool.": self.pool, "progress.": self.progress}

@@ -1,4 +1,4 @@
-"""How often a model is right: on random games, on an agent's moves, and in its search trees."""
+"""How often a model is right: on random episodes, on an agent's steps, and in its search trees."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from bathysphere.domains.sokoban.rules import (
 )
 from bathysphere.models.config import DataConfig
 from bathysphere.models.data import make_boards, play_randomly
-from bathysphere.planning import Search, SearchConfig
-from bathysphere.planning.mcts import Values
+from bathysphere.planning import MCTS, SearchConfig, Values
 
-# What no move changes the number of: walls, boxes, targets, players.
+# What no step changes the number of: walls, boxes, targets, players.
 _CONSERVED = ((WALL,), (BOX, BOX_ON_TARGET), (TARGET, BOX_ON_TARGET, PLAYER_ON_TARGET), (PLAYER, PLAYER_ON_TARGET))
 
 
@@ -31,31 +30,31 @@ class Tally:
     """Counts of what a model got right and wrong, against the rules."""
 
     transitions: int = 0
-    """Moves predicted."""
+    """Steps predicted."""
     wrong_frames: int = 0
     """Boards with at least one wrong cell."""
     impossible_frames: int = 0
-    """Wrong boards with another number of walls, boxes, targets or players than before the move."""
+    """Wrong boards with another number of walls, boxes, targets or players than before the step."""
     changed_cells: int = 0
-    """Cells that the move changes."""
+    """Cells that the step changes."""
     wrong_changed_cells: int = 0
     """Those of them that were predicted wrongly."""
     solved: int = 0
-    """Moves that solve the board."""
+    """Steps that solve the board."""
     missed_rewards: int = 0
     """Those of them that were not predicted to."""
     false_rewards: int = 0
-    """Moves that were predicted to solve the board and do not."""
+    """Steps that were predicted to solve the board and do not."""
 
     def add(self, states: States, predicted: Successors, truth: Successors) -> None:
-        """Counts predictions for `states`, uint8 [n, S]; the two answers have any number of moves, the same."""
+        """Counts predictions for `states`, uint8 [n, S]; the two answers have any number of actions, the same."""
         wrong = predicted.states != truth.states
         is_wrong = wrong.any(axis=2)
         changed = truth.states != states[:, None]
         self.transitions += is_wrong.size
         self.wrong_frames += int(is_wrong.sum())
-        rows, moves = np.nonzero(is_wrong)
-        self.impossible_frames += int(_is_impossible(states[rows], predicted.states[rows, moves]).sum())
+        rows, actions = np.nonzero(is_wrong)
+        self.impossible_frames += int(_is_impossible(states[rows], predicted.states[rows, actions]).sum())
         self.changed_cells += int(changed.sum())
         self.wrong_changed_cells += int((changed & wrong).sum())
         self.solved += int(truth.solved.sum())
@@ -97,21 +96,21 @@ class WatchedModel:
         return answer
 
 
-def on_random_games(model: Model, domain: Domain, config: DataConfig) -> Tally:
-    """Compares all moves from every position of random games on the held-out boards of `config`."""
-    starts = np.repeat(make_boards(config, held_out=True), config.games, axis=0)
+def on_random_episodes(model: Model, domain: Domain, config: DataConfig) -> Tally:
+    """Compares all actions from every position of random episodes on the held-out boards of `config`."""
+    starts = np.repeat(make_boards(config, held_out=True), config.episodes, axis=0)
     rng = np.random.default_rng([config.seed, 1])
-    return on_states(model, domain, positions(domain, starts, config.moves, rng))
+    return on_states(model, domain, positions(domain, starts, config.max_steps, rng))
 
 
-def positions(domain: Domain, starts: States, moves: int, rng: np.random.Generator) -> States:
-    """Returns the positions in which random games from `starts` make their moves, uint8 [n, S]."""
-    games = play_randomly(domain, starts, moves, rng)
-    return games.frames[games.before]
+def positions(domain: Domain, starts: States, steps: int, rng: np.random.Generator) -> States:
+    """Returns the positions in which random episodes from `starts` make their steps, uint8 [n, S]."""
+    episodes = play_randomly(domain, starts, steps, rng)
+    return episodes.frames[episodes.before]
 
 
 def on_states(model: Model, domain: Domain, states: States) -> Tally:
-    """Compares all moves from every one of `states`, uint8 [n, S]."""
+    """Compares all actions from every one of `states`, uint8 [n, S]."""
     tally = Tally()
     for start in range(0, len(states), 4096):
         part = states[start : start + 4096]
@@ -121,10 +120,10 @@ def on_states(model: Model, domain: Domain, states: States) -> Tally:
 
 @dataclass(frozen=True)
 class SearchReport:
-    """A model in an agent's games."""
+    """A model in an agent's episodes."""
 
-    moves: Tally  # the moves that were really made
-    trees: Tally  # all moves from every state that the search expanded
+    steps: Tally  # the steps that were really made
+    trees: Tally  # all actions from every state that the search expanded
     wins: int
     episodes: int
 
@@ -139,23 +138,23 @@ def in_search(
       domain: what really happens.
       values: the agent's value function.
       search: how it plans.
-      episodes: games to play.
-      batch: games at once.
+      episodes: episodes to play.
+      batch: episodes at once.
       seed: decides boards, ties and members drawn.
     """
-    trees, moves = Tally(), Tally()
+    trees, steps = Tally(), Tally()
     watched = WatchedModel(model, domain, trees)
-    games = Search(
+    played = MCTS(
         domain, values, search, model=watched, batch=min(batch, episodes), num_episodes=episodes, seed=seed
     ).play()
-    for game in games:
-        predicted, truth = (_chosen(world.successors(game.states), game.actions) for world in (model, domain))
-        moves.add(game.states, predicted, truth)
-    return SearchReport(moves, trees, sum(game.solved for game in games), len(games))
+    for episode in played:
+        predicted, truth = (_chosen(world.successors(episode.states), episode.actions) for world in (model, domain))
+        steps.add(episode.states, predicted, truth)
+    return SearchReport(steps, trees, sum(episode.solved for episode in played), len(played))
 
 
 def _chosen(answer: Successors, actions: NDArray[Any]) -> Successors:
-    """Returns the part of an answer about one move from each state: [n, 1, ...]."""
+    """Returns the part of an answer about one action from each state: [n, 1, ...]."""
     rows = np.arange(len(actions))
     return Successors(*(part[rows, actions][:, None] for part in answer))
 

@@ -1,8 +1,9 @@
-"""The planner: a risk-sensitive search over a graph of states, many episodes in lock step."""
+"""Planning: risk-sensitive search over graphs of states, many episodes at once."""
 
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.mcts import Search, Values
-from bathysphere.planning.pool import Crew
+from bathysphere.planning.mcts import MCTS
+from bathysphere.planning.planner import Planner, PlannerConfig, Values, make_planner
+from bathysphere.planning.pool import Pool
 
-__all__ = ["Crew", "Episode", "Search", "SearchConfig", "Values"]
+__all__ = ["MCTS", "Episode", "Planner", "PlannerConfig", "Pool", "SearchConfig", "Values", "make_planner"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bathysphere.errors import BathysphereError
@@ -44,17 +44,17 @@ class SearchConfig:
     bonus_coef: float = 1.0
     """Weight of the visit-count bonus."""
     final_risk: str | None = None
-    """Risk measure for the move itself, after planning; the same as `risk` if not given."""
+    """Risk measure for the step itself, after planning; the same as `risk` if not given."""
     final_risk_coef: float | None = None
-    """Weight of uncertainty for the move itself; the same as `risk_coef` if not given."""
+    """Weight of uncertainty for the step itself; the same as `risk_coef` if not given."""
     final_bonus: bool = True
-    """Whether the visit-count bonus also counts for the move itself."""
+    """Whether the visit-count bonus also counts for the step itself."""
     final_ties: Literal["highest", "random"] = "highest"
-    """Equal scores for the move itself: the highest action number (the authors' code without voting) or a
+    """Equal scores for the step itself: the highest action number (the authors' code without voting) or a
     random one (the authors' code with voting)."""
 
     avoid_loops: bool = True
-    """Never select a state twice in one pass, and never move to the state one is in."""
+    """Never select a state twice in one pass, and never step to the state one is in."""
     dead_end_value: float | None = -1.0
     """Value of a node all of whose children are on the path; its own mean if None. In single-board Sokoban the paper
     says -2, the authors' code has -1."""
@@ -69,10 +69,14 @@ class SearchConfig:
     """Expand a state once for all: a pass walks on through states whose children the graph knows, to a leaf that is
     new. Off, as in the authors' code, each tree node that holds such a state ends a pass first. Needs `avoid_loops`."""
     patience: float = 0.0
-    """Share of an episode's moves that may be spent on thinking, in [0, 1). While the graph holds no success, a move
-    that cannot be taken back at once is put off by one that can. Needs `merge_nodes`. Training games do without."""
+    """Share of an episode's steps that may be spent on thinking, in [0, 1). While the graph holds no success, a step
+    that cannot be taken back at once is put off by one that can. Needs `merge_nodes`. Training episodes do without."""
     memory_limit_mb: int = 8192
     """Megabytes the arenas of all episodes together may take."""
+
+    def for_training(self, max_steps: int) -> SearchConfig:
+        """Returns the config for episodes of training: without waits, which would fill the replay with one state."""
+        return replace(self, max_steps=max_steps, patience=0.0)
 
     def __post_init__(self) -> None:
         find_risk_measure(self.risk)
@@ -101,8 +105,8 @@ class SearchConfig:
             raise BathysphereError("search.merge_nodes needs search.avoid_loops; otherwise a pass may never end.")
         if self.patience and not self.merge_nodes:
             raise BathysphereError(
-                "search.patience needs search.merge_nodes; otherwise the passes of a move that waits only rebuild the "
-                "tree of the move before."
+                "search.patience needs search.merge_nodes; otherwise the passes of a step that waits only rebuild the "
+                "tree of the step before."
             )
         if self.avoid_loops and not self.transpositions:
             raise BathysphereError(

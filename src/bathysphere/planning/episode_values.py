@@ -8,33 +8,17 @@ with the values of their beginning, each with its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.checks import checked_values
+from bathysphere.planning.planner import Snapshot, SnapshotValues, Values
 from bathysphere.storage.state import section
 
 
-class Snapshot(Protocol):
-    """Values that no longer change, unless weights are loaded into them."""
-
-    def evaluate(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        """Returns every member's estimate for every observation, float32 [n, E]."""
-        ...
-
-    def weights(self) -> dict[str, NDArray[Any]]:
-        """Returns copies of what `evaluate` depends on, by name."""
-        ...
-
-    def load_weights(self, weights: dict[str, NDArray[Any]]) -> None:
-        """Restores what `weights` returned."""
-        ...
-
-
-class SteadyValues:
+class EpisodeValues:
     """The values with which the episode in each slot is planned.
 
     Args:
@@ -48,12 +32,12 @@ class SteadyValues:
         self._used_by = np.full(batch, -1, np.int64)  # the number of each slot's snapshot
         self._num_taken = 0
 
-    def begin(self, slots: NDArray[np.intp], values: Any) -> None:
+    def begin(self, slots: NDArray[np.intp], values: Values) -> None:
         """Gives the episodes that begin in `slots` the values as they are now."""
-        if not hasattr(values, "snapshot"):
+        if not isinstance(values, SnapshotValues):
             raise BathysphereError(
-                f"Steady values need a snapshot method, and {type(values).__name__} has none. Add one that returns a "
-                "copy, or plan with the newest values."
+                f"Planning with the values of an episode's beginning needs values with a snapshot method, and "
+                f"{type(values).__name__} has none. Add one that returns a copy, or plan with the newest values."
             )
         self._snapshots[self._num_taken] = values.snapshot()
         self._used_by[slots] = self._num_taken
@@ -80,11 +64,22 @@ class SteadyValues:
         }
         return {**weights, "used_by": self._used_by.copy(), "num_taken": np.array(self._num_taken)}
 
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]], values: Any) -> None:
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]], values: Values) -> None:
         """Restores what `state_dict` returned, with copies of `values` to hold the weights."""
         self._used_by[:] = state["used_by"]
         self._num_taken = int(state["num_taken"])
         self._snapshots = {}
+        assert isinstance(values, SnapshotValues)  # some were taken before
         for number in np.unique(self._used_by[self._used_by >= 0]).tolist():
             self._snapshots[number] = values.snapshot()
             self._snapshots[number].load_weights(section(state, f"{number}."))
+
+
+def checked_values(values: NDArray[Any], num_states: int, num_members: int) -> NDArray[np.float32]:
+    """Returns a value function's answer as float32 [n, E], or refuses its shape."""
+    array = np.ascontiguousarray(values, np.float32)
+    if array.shape != (num_states, num_members):
+        raise BathysphereError(
+            f"values.evaluate returned shape {array.shape}; expected [n, E] = {(num_states, num_members)}."
+        )
+    return array

@@ -1,9 +1,8 @@
-"""Looking into a running search: why it would move as it would, and its graph as plain arrays."""
+"""Looking into a running planner: why it would act as it would, and its graph as plain arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,10 @@ from bathysphere.domains.base import States
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.graph import scoring
 from bathysphere.planning.graph.arena import NO_CHILD
+from bathysphere.planning.graph.compiled import Addresses, Rules
+from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.graph.risk import find_risk_measure
-from bathysphere.planning.mcts import Search
+from bathysphere.planning.planner import Planner
 
 STAYS = "stays where it is"
 
@@ -54,41 +55,42 @@ class RootReport:
         return f"step {self.step}, {self.action_names[self.chosen]} is next\n{self.table()}"
 
 
-def root_report(search: Search, slot: int) -> RootReport:
-    """Explains the move the episode in `slot` would make now. Changes nothing in the search.
+def root_report(planner: Planner, slot: int) -> RootReport:
+    """Explains the step that the episode in `slot` would make now. Changes nothing in the planner.
 
     Raises:
       BathysphereError: if no episode runs there, or nothing has been planned from its state yet.
     """
-    arena, config = search.arena, search.config
-    root = _root_state(search, slot)
+    graphs, root = planner.graphs, _root_state(planner, slot)
+    arena = graphs.arena
     children = arena.edges["child"][slot, root]
     if children[0] == NO_CHILD:
         raise BathysphereError(
             f"The state of the episode in slot {slot} has not been expanded yet, so there is nothing to "
             "report. Plan at least one pass from it first."
         )
-    score, eligible = _score(search, slot, search._rules, search._addresses)
+    score, eligible = _score(graphs, slot, graphs.rules, graphs.addresses)
+    by_vote = find_risk_measure("vote").address
     votes, _ = _score(
-        search,
+        graphs,
         slot,
-        search._rules._replace(final_is_joint=True),
-        search._addresses._replace(final_joint=find_risk_measure("vote").address),
+        graphs.rules._replace(final_is_joint=True),
+        graphs.addresses._replace(final_joint=by_vote),
     )
     reward = arena.edges["reward"][slot, root].copy()
     visits = arena.stats["count"][slot, children].astype(np.int64)
     means = arena.sums[slot, children].astype(np.float64) / visits[:, None]
     return RootReport(
-        state=search.root_states[slot],
+        state=graphs.root_states[slot],
         step=int(arena.episodes["step"][slot]),
-        action_names=search.domain.action_names,
+        action_names=planner.domain.action_names,
         reward=reward,
-        q=reward[:, None] + config.discount * means,
+        q=reward[:, None] + graphs.rules.discount * means,
         score=np.where(eligible, score, np.nan),
         visits=visits,
         votes=np.where(eligible, votes, 0.0),
         excluded=tuple(None if is_eligible else STAYS for is_eligible in eligible),
-        chosen=_choose(search, slot),
+        chosen=_choose(graphs, slot, root),
     )
 
 
@@ -110,21 +112,19 @@ class SearchGraph:
     depth: NDArray[np.int64]  # [N], fewest actions from the root along known edges; -1 if it cannot be reached
 
 
-def search_graph(search: Search, slot: int) -> SearchGraph:
-    """Copies the search graph of the episode in `slot` out of the search.
+def search_graph(planner: Planner, slot: int) -> SearchGraph:
+    """Copies the search graph of the episode in `slot` out of the planner.
 
     Raises:
       BathysphereError: if no episode runs there.
     """
-    arena = search.arena
-    root = _root_state(search, slot)
+    root, arena = _root_state(planner, slot), planner.graphs.arena
     used = slice(int(arena.episodes["num_states"][slot]))
     stats, edges = arena.stats[slot, used], arena.edges[slot, used]
     child = edges["child"].astype(np.int64)
     members = arena.sums[slot, used].astype(np.float64) / stats["count"][:, None]
-    rows = np.ascontiguousarray(arena.words[slot, used]).view(np.uint8)
     return SearchGraph(
-        states=rows[:, : search.sizes.state_size].copy(),
+        states=planner.graphs.states(np.ascontiguousarray(arena.words[slot, used])).copy(),
         count=stats["count"].astype(np.int64),
         member_values=members,
         mean=members.mean(axis=1),
@@ -139,32 +139,32 @@ def search_graph(search: Search, slot: int) -> SearchGraph:
     )
 
 
-def _root_state(search: Search, slot: int) -> int:
+def _root_state(planner: Planner, slot: int) -> int:
     """Returns the state the episode in `slot` is in, after checking that there is one."""
-    batch = search.sizes.batch
+    batch, arena = len(planner.active), planner.graphs.arena
     if not 0 <= slot < batch:
-        raise BathysphereError(f"slot is {slot}; this search plays {batch} episodes, in slots 0 to {batch - 1}.")
-    if not search.active[slot]:
-        running = np.flatnonzero(search.active).tolist()
+        raise BathysphereError(f"slot is {slot}; this planner plays {batch} episodes, in slots 0 to {batch - 1}.")
+    if not planner.active[slot]:
+        running = np.flatnonzero(planner.active).tolist()
         raise BathysphereError(f"No episode runs in slot {slot}; running slots: {running or 'none'}.")
-    return int(search.arena.nodes["state"][slot, search.arena.episodes["root"][slot]])
+    return int(arena.nodes["state"][slot, arena.episodes["root"][slot]])
 
 
-def _score(search: Search, slot: int, rules: Any, addresses: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _score(
+    graphs: Graphs, slot: int, rules: Rules, addresses: Addresses
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Returns the scores [A] of the final choice, and which of them count [A]."""
-    scratch = search._scratch
-    scoring.score_root(search.arena, scratch, rules, addresses, slot)
-    return scratch.scores.copy(), scratch.eligible.copy()
+    scoring.score_root(graphs.arena, graphs.scratch, rules, addresses, slot)
+    return graphs.scratch.scores.copy(), graphs.scratch.eligible.copy()
 
 
-def _choose(search: Search, slot: int) -> int:
-    """Returns the move the search would make, and takes back what choosing it changes."""
-    episodes, visits = search.arena.episodes, search.arena.stats["root_visits"][slot]
-    root = _root_state(search, slot)
+def _choose(graphs: Graphs, slot: int, root: int) -> int:
+    """Returns the action that would be chosen, and takes back what choosing it changes."""
+    episodes, visits = graphs.arena.episodes, graphs.arena.stats["root_visits"][slot]
     before = episodes[slot].copy(), visits[root]
-    only_here = np.arange(search.sizes.batch) == slot
-    actions = np.zeros(search.sizes.batch, np.int32)
-    scoring.choose(search.arena, search._scratch, search._rules, search._addresses, only_here, actions)
+    only_here = np.arange(graphs.sizes.batch) == slot
+    actions = np.zeros(graphs.sizes.batch, np.int32)
+    graphs.choose(only_here, actions)
     episodes[slot], visits[root] = before
     return int(actions[slot])
 

@@ -1,8 +1,8 @@
-"""Several searches side by side: the same work on more than one core."""
+"""Several planners side by side: the same work on more than one core."""
 
 from __future__ import annotations
 
-from collections import Counter
+import os
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -12,95 +12,99 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model, Starts, States
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import compiled_rules as in_place
+from bathysphere.planning import compiled_rules
 from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.mcts import Values
+from bathysphere.planning.planner import PlannerConfig, Values, VersionedValues, Work
 from bathysphere.planning.start_states import find_starts
-from bathysphere.planning.workers import Lane, LanesBeside, LanesElsewhere, LanesHere, Plan, Report, pickled
+from bathysphere.planning.worker_process import ProcessGroup, pickled
+from bathysphere.planning.workers import Group, LocalGroup, Plan, Report, ThreadGroup, Worker
 
 
-class Crew:
-    """Plays `batch` episodes as `lanes` lock-step searches, each with its own share of the batch and its own seed.
+class Pool:
+    """Plays `batch` episodes with `workers` planners, each with its own share of the batch and its own seed.
 
-    Lanes can run in processes of their own. (Threads were no faster than one where each move takes the interpreter back
-    dozens of times; searches that stay in compiled code, see in_place.py, do run in threads.) Which episodes are played
-    depends on the seed and on `lanes`, never on `processes`. The crew's n-th episode begins with the n-th of the start
-    states, if those are numbered.
+    Which episodes are played depends on the seed and on `workers`, never on `processes`. The pool's n-th episode begins
+    with the n-th of the start states, if those are numbered.
+
+    Workers beyond the first group run in processes of their own. (Threads were no faster than one where each step needs
+    the interpreter dozens of times; planners that stay in compiled code, see compiled_rules.py, do run in threads.)
 
     Args:
-      lanes: number of searches; at most `batch`.
-      processes: how many lanes run at the same time, one of them here. With 1 all run here, in turn. With more, domain,
-        values and model must be picklable, unless threads will do; values and model that have changed are sent again
-        before the next move.
-      The others: as for `Search`.
+      workers: number of planners; at most `batch`.
+      processes: how many groups of workers run at the same time, one of them here; as many as there are cores (and
+        workers) if None. With 1 all run here, in turn. With more, domain, values and model must be picklable, unless
+        threads will do; values and model that have changed are sent again before the next step.
+      The others: as for `MCTS`.
     """
 
     def __init__(
         self,
         domain: Domain,
         values: Values,
-        config: SearchConfig | None = None,
+        config: PlannerConfig | None = None,
         *,
         batch: int = 1,
         seed: int | np.random.SeedSequence = 0,
-        lanes: int = 1,
-        processes: int = 1,
+        workers: int = 1,
+        processes: int | None = None,
         model: Model | None = None,
         num_episodes: int | None = None,
         starts: States | Starts | None = None,
         steady: bool = False,
     ) -> None:
-        if not 1 <= lanes <= batch:
-            raise BathysphereError(f"lanes is {lanes}; expected 1 to {batch}, the number of episodes played at once.")
+        if not 1 <= workers <= batch:
+            raise BathysphereError(
+                f"workers is {workers}; expected 1 to {batch}, the number of episodes played at once."
+            )
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        starts = find_starts(starts, domain, sequence)  # one stream for all lanes
+        starts = find_starts(starts, domain, sequence)  # one stream for all workers
         self.num_episodes = num_episodes
         self._values, self._model = values, None if model is domain else model
-        plan = Plan(domain, values, config, self._model, starts, lanes, steady)
-        all_lanes = [
-            Lane(
+        plan = Plan(domain, values, config or SearchConfig(), self._model, starts, workers, steady)
+        everyone = [
+            Worker(
                 number=number,
-                batch=len(range(number, batch, lanes)),
+                batch=len(range(number, batch, workers)),
                 seed=child,
-                num_episodes=None if num_episodes is None else len(range(number, num_episodes, lanes)),
+                num_episodes=None if num_episodes is None else len(range(number, num_episodes, workers)),
             )
-            for number, child in enumerate(sequence.spawn(lanes))
+            for number, child in enumerate(sequence.spawn(workers))
         ]
-        num_groups = min(processes, lanes)
-        bounds = [lanes * group // num_groups for group in range(num_groups + 1)]
-        shares = [all_lanes[low:high] for low, high in pairwise(bounds)]
+        num_groups = min(processes or os.cpu_count() or 1, workers)
+        bounds = [workers * group // num_groups for group in range(num_groups + 1)]
+        shares = [everyone[low:high] for low, high in pairwise(bounds)]
         self._sent: bytes | None = None  # values and model as other processes know them
         self._version: int | None = None  # of those values
         # The first share stays here: its episodes need not travel. The others are under way before it begins.
-        others: list[LanesBeside | LanesElsewhere]
-        if self._model is None and not steady and in_place.is_possible(domain, values):
-            others = [LanesBeside(plan, share) for share in shares[1:]]
+        others: list[Group]
+        if self._model is None and not steady and compiled_rules.is_possible(domain, values):
+            others = [ThreadGroup(plan, share) for share in shares[1:]]
         else:
             if num_groups > 1:
                 self._sent = pickled((values, self._model))
-                self._version = getattr(values, "version", None)
-            others = [LanesElsewhere(plan, share, num_groups) for share in shares[1:]]
-        self._groups = [LanesHere(plan, shares[0], num_groups), *others]
+                self._version = _version(values)
+            others = [ProcessGroup(plan, share, num_groups) for share in shares[1:]]
+        self._groups: list[Group] = [LocalGroup(plan, shares[0], num_groups), *others]
         self._reports: list[Report] = []
         self._all(None)
 
-    def step(self, moves: int = 1) -> list[Episode]:
-        """Makes `moves` moves in every running episode, before which lanes do not wait for each other.
+    def step(self, steps: int = 1) -> list[Episode]:
+        """Makes `steps` steps in every running episode, before which workers do not wait for each other.
 
         Returns:
-          The episodes that finished, lane after lane; within a lane those of the first move first.
+          The episodes that finished, worker after worker; within a worker those of the first step first.
         """
-        return [episode for episodes in self._all("step", moves, news=self._news()) for episode in episodes]
+        return [episode for episodes in self._all("step", steps, changed=self._changed()) for episode in episodes]
 
     def play(self) -> list[Episode]:
         """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting.
 
-        Lanes wait for each other only at the end.
+        Workers wait for each other only at the end.
         """
         if self.num_episodes is None:
-            raise BathysphereError("Crew.play needs num_episodes; without it the search never ends.")
-        episodes = [episode for played in self._all("play", news=self._news()) for episode in played]
+            raise BathysphereError("Pool.play needs num_episodes; without it the search never ends.")
+        episodes = [episode for played in self._all("play", changed=self._changed()) for episode in played]
         return sorted(episodes, key=lambda episode: episode.index)
 
     @property
@@ -109,60 +113,48 @@ class Crew:
         return sum(report.num_active for report in self._reports)
 
     @property
-    def model_errors(self) -> Counter[str]:
-        """Every kind of model error made on real moves so far."""
-        return sum((report.model_errors for report in self._reports), Counter())
+    def work(self) -> Work:
+        """What planning has cost so far, summed over workers."""
+        return sum((report.work for report in self._reports), Work())
 
     @property
-    def seconds(self) -> dict[str, float]:
-        """Time spent in each phase of planning, summed over lanes."""
-        phases = self._reports[0].seconds
-        return {phase: sum(report.seconds[phase] for report in self._reports) for phase in phases}
-
-    @property
-    def network_calls(self) -> int:
-        """States evaluated by the network so far."""
-        return sum(report.network_calls for report in self._reports)
-
-    @property
-    def network_batches(self) -> int:
-        """Calls of the network in which that was done."""
-        return sum(report.network_batches for report in self._reports)
-
-    @property
-    def arena_bytes(self) -> int:
+    def graph_bytes(self) -> int:
         """Memory of all search graphs together, in bytes."""
-        return sum(report.arena_bytes for report in self._reports)
+        return sum(report.graph_bytes for report in self._reports)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Returns everything a resumed crew needs to go on bit for bit, half-played episodes included."""
+        """Returns everything a resumed pool needs to go on bit for bit, half-played episodes included."""
         return {name: array for part in self._all("state_dict") for name, array in part.items()}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; sizes and config must be the same."""
         self._all("load_state_dict", dict(state))
 
-    def _news(self) -> bytes | None:
-        """Returns values and model if other processes have to be told of them."""
-        version = getattr(self._values, "version", None)
+    def _changed(self) -> bytes | None:
+        """Returns values and model if other processes have older ones."""
+        version = _version(self._values)
         is_same = version is not None and version == self._version and self._model is None
         if self._sent is None or is_same:
             return None
         now = pickled((self._values, self._model))
-        news = None if now == self._sent else now
+        changed = None if now == self._sent else now
         self._sent, self._version = now, version
-        return news
+        return changed
 
-    def _all(self, what: str | None, *args: Any, news: bytes | None = None) -> list[Any]:
-        """Has all groups of lanes do something (or nothing) at the same time; returns what they answer."""
+    def _all(self, method: str | None, *args: Any, changed: bytes | None = None) -> list[Any]:
+        """Has all groups do something (or nothing) at the same time; returns what they answer."""
         try:
-            if what is not None:
+            if method is not None:
                 for group in self._groups:
-                    group.ask(what, *args, news=news)
+                    group.ask(method, *args, changed=changed)
             answers = [group.answer() for group in self._groups]
-        except BaseException:  # Ctrl-C too: answers that nobody waits for any more would be taken for the next ones
+        except BaseException:  # Ctrl-C too: answers still under way would be taken for the next ones
             for group in self._groups:
                 group.close()
             raise
         self._reports = [report for _, report in answers]
-        return [said for said, _ in answers]
+        return [returned for returned, _ in answers]
+
+
+def _version(values: Values) -> int | None:
+    return values.version if isinstance(values, VersionedValues) else None

@@ -1,39 +1,27 @@
-"""The lanes of a crew: searches here, in a thread, or in other processes that take orders through a pipe."""
+"""The workers of a pool: planners side by side, in groups that work here, in a thread, or in another process."""
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
-import signal
 import sys
-import traceback
-import weakref
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model, Starts
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.mcts import Search, Values
-from bathysphere.planning.pace import Pace
-from bathysphere.storage.state import section
-
-_PATIENCE = 5.0  # seconds that a process gets to end by itself
-_BY_STEP = ("states", "actions", "rewards", "search_values")  # arrays of an Episode with a row per step
-_BY_EPISODE = tuple(field.name for field in fields(Episode) if field.name not in _BY_STEP)
+from bathysphere.planning.planner import PlannerConfig, TimedSteps, Values, Work, make_planner
+from bathysphere.storage.state import prefixed, section
 
 
-class Lane(NamedTuple):
-    """What sets one lane apart from the others."""
+class Worker(NamedTuple):
+    """What sets one worker apart from the others."""
 
     number: int
     batch: int
@@ -43,310 +31,190 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What all lanes of a crew have in common."""
+    """What all workers of a pool have in common."""
 
     domain: Domain
     values: Values
-    config: SearchConfig | None
+    config: PlannerConfig
     model: Model | None
     starts: Starts | None
-    lanes: int
+    workers: int
     steady: bool
 
 
 class Report(NamedTuple):
-    """How some lanes stand."""
+    """How far some workers are."""
 
-    num_active: int
-    seconds: dict[str, float]
-    model_errors: Counter[str]
-    arena_bytes: int
-    network_calls: int
-    network_batches: int
+    num_active: int  # episodes
+    graph_bytes: int
+    work: Work
 
 
-class Lanes:
-    """Some of a crew's lanes, played one after the other."""
+class Workers:
+    """Some of a pool's workers, one after the other."""
 
-    def __init__(self, plan: Plan, mine: list[Lane]) -> None:
-        self._numbers = [lane.number for lane in mine]
+    def __init__(self, plan: Plan, mine: list[Worker]) -> None:
+        self._numbers = [worker.number for worker in mine]
         self._is_stopped = False
-        self._searches = [
-            Search(
+        self._planners = [
+            make_planner(
                 plan.domain,
                 plan.values,
                 plan.config,
-                batch=lane.batch,
-                seed=lane.seed,
+                batch=worker.batch,
+                seed=worker.seed,
                 model=plan.model,
-                num_episodes=lane.num_episodes,
+                num_episodes=worker.num_episodes,
                 starts=plan.starts,
-                lane=lane.number,
-                lanes=plan.lanes,
+                worker=worker.number,
+                workers=plan.workers,
                 steady=plan.steady,
             )
-            for lane in mine
+            for worker in mine
         ]
 
-    def learn(self, news: bytes) -> None:
-        """Goes on with the values and the model in `news`, pickled."""
-        values, model = pickle.loads(news)
-        for search in self._searches:
-            search.values = values
-            search.model = search.domain if model is None else model
+    def use(self, changed: bytes) -> None:
+        """Goes on with the values and the model in `changed`, pickled."""
+        values, model = pickle.loads(changed)
+        for planner in self._planners:
+            planner.values = values
+            planner.model = planner.domain if model is None else model
 
-    def step(self, moves: int) -> list[Episode]:
-        """Makes `moves` moves in every running episode; returns the episodes that finished, lane after lane."""
-        return [episode for search in self._searches for episode in search.step(moves)]
+    def step(self, steps: int) -> list[Episode]:
+        """Makes `steps` steps in every running episode; returns the episodes that finished, worker after worker."""
+        return [episode for planner in self._planners for episode in planner.step(steps)]
 
     def play(self) -> list[Episode]:
-        """Plays until no episode is left or somebody calls `stop`; returns the episodes that finished."""
+        """Plays until no episode is left or `stop` is called; returns the episodes that finished."""
         episodes = []
-        for search in self._searches:
-            pace = Pace()
-            while search.active.any() and not self._is_stopped:
-                episodes += pace.step(search)
+        for planner in self._planners:
+            timed = TimedSteps()
+            while planner.active.any() and not self._is_stopped:
+                episodes += timed.step(planner)
         return episodes
 
     def stop(self) -> None:
-        """Has `play`, in another thread, return soon."""
+        """Makes `play`, in another thread, return soon."""
         self._is_stopped = True
 
     def report(self) -> Report:
-        """Sums up all lanes."""
-        searches = self._searches
+        """Sums up all workers."""
         return Report(
-            num_active=sum(int(search.active.sum()) for search in searches),
-            seconds={phase: sum(search.seconds[phase] for search in searches) for phase in searches[0].seconds},
-            model_errors=sum((search.model_errors for search in searches), Counter()),
-            arena_bytes=sum(array.nbytes for search in searches for array in search.arena),
-            network_calls=sum(search.network_calls for search in searches),
-            network_batches=sum(search.network_batches for search in searches),
+            num_active=sum(int(planner.active.sum()) for planner in self._planners),
+            graph_bytes=sum(planner.graphs.nbytes for planner in self._planners),
+            work=sum((planner.work for planner in self._planners), Work()),
         )
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Returns everything a resumed crew needs of these lanes."""
-        return {
-            f"lane{number}.{name}": array
-            for number, search in zip(self._numbers, self._searches, strict=True)
-            for name, array in search.state_dict().items()
-        }
+        """Returns everything a resumed pool needs of these workers."""
+        state: dict[str, NDArray[Any]] = {}
+        for number, planner in zip(self._numbers, self._planners, strict=True):
+            state |= prefixed(f"worker{number}.", planner.state_dict())
+        return state
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restores these lanes from what all of the crew's returned."""
-        for number, search in zip(self._numbers, self._searches, strict=True):
-            search.load_state_dict(section(state, f"lane{number}."))
+        """Restores these workers from what all of the pool's returned."""
+        for number, planner in zip(self._numbers, self._planners, strict=True):
+            planner.load_state_dict(section(state, f"worker{number}."))
 
 
-class LanesHere:
-    """Lanes in this process. They obey when their answer is wanted, so that others who were asked work meanwhile."""
+class Group(Protocol):
+    """Workers that a pool can give orders to. Between `ask` and `answer` all groups work at the same time."""
 
-    def __init__(self, plan: Plan, mine: list[Lane], num_processes: int) -> None:
-        self._num_processes = num_processes
-        with _share_of_threads(num_processes):
-            self._lanes = Lanes(plan, mine)
-        self._order: tuple[str, tuple[Any, ...]] | None = None
-
-    def ask(self, what: str, *args: Any, news: bytes | None = None) -> None:
-        """Takes the order to call a method of the lanes. News are none here: values and model are the crew's own."""
-        self._order = what, args
+    def ask(self, method: str, *args: Any, changed: bytes | None = None) -> None:
+        """Orders a method of the workers to be called, with the values and model in `changed` if there are any."""
+        ...
 
     def answer(self) -> tuple[Any, Report]:
-        """Returns what the method returned, and how the lanes stand."""
-        said = None
+        """Waits for what the method returned, and how far the workers are; or raises what it raised."""
+        ...
+
+    def close(self) -> object:
+        """Ends whatever the group runs in."""
+        ...
+
+
+class LocalGroup:
+    """Workers in this process. They begin when their answer is asked for, after all other groups have begun.
+
+    They use the pool's own values and model, so these never have to be sent.
+    """
+
+    def __init__(self, plan: Plan, mine: list[Worker], num_groups: int) -> None:
+        self._num_groups = num_groups
+        with _share_of_threads(num_groups):
+            self._workers = Workers(plan, mine)
+        self._order: tuple[str, tuple[Any, ...]] | None = None
+
+    def ask(self, method: str, *args: Any, changed: bytes | None = None) -> None:
+        """Takes the order."""
+        self._order = method, args
+
+    def answer(self) -> tuple[Any, Report]:
+        """Calls the method."""
+        returned = None
         if self._order is not None:
-            what, args = self._order
+            method, args = self._order
             self._order = None
-            with _share_of_threads(self._num_processes):
-                said = getattr(self._lanes, what)(*args)
-        return said, self._lanes.report()
+            with _share_of_threads(self._num_groups):
+                returned = getattr(self._workers, method)(*args)
+        return returned, self._workers.report()
 
     def close(self) -> None:
         """Does nothing: there is no process to end."""
 
 
-class LanesBeside:
-    """Lanes in a thread of this process, for searches that never leave compiled code and so never make others wait."""
+class ThreadGroup:
+    """Workers in a thread of this process, for planners that stay in compiled code and so leave the interpreter free.
 
-    def __init__(self, plan: Plan, mine: list[Lane]) -> None:
-        self._lanes = Lanes(plan, mine)
-        self._thread = ThreadPoolExecutor(1, "bathysphere-lanes")
+    They use the pool's own values.
+    """
+
+    def __init__(self, plan: Plan, mine: list[Worker]) -> None:
+        self._workers = Workers(plan, mine)
+        self._thread = ThreadPoolExecutor(1, "bathysphere-workers")
         self._answer: Future[Any] | None = None
         self._is_closed = False
 
-    def ask(self, what: str, *args: Any, news: bytes | None = None) -> None:
-        """Has a method of the lanes called in the thread. News are none here: values are the crew's own."""
+    def ask(self, method: str, *args: Any, changed: bytes | None = None) -> None:
+        """Calls the method in the thread."""
         if self._is_closed:
-            raise _interrupted()
-        self._answer = self._thread.submit(getattr(self._lanes, what), *args)
+            raise interrupted()
+        self._answer = self._thread.submit(getattr(self._workers, method), *args)
 
     def answer(self) -> tuple[Any, Report]:
-        """Waits for what the method returned, and how the lanes stand; or raises what it raised."""
-        said = None if self._answer is None else self._answer.result()
+        """Waits for the thread."""
+        returned = None if self._answer is None else self._answer.result()
         self._answer = None
-        return said, self._lanes.report()
+        return returned, self._workers.report()
 
     def close(self) -> None:
-        """Has the thread end as soon as it can."""
+        """Ends the thread as soon as possible."""
         self._is_closed = True
-        self._lanes.stop()
+        self._workers.stop()
         self._thread.shutdown(wait=False)
 
 
-class LanesElsewhere:
-    """Lanes in a process of their own, which ends with this object or with this process, whichever is first.
-
-    Between `ask` and `answer` both work at the same time. The first answer is to being made, and says nothing.
-    """
-
-    def __init__(self, plan: Plan, mine: list[Lane], num_processes: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        order = pickled((plan, mine, _num_threads(num_processes)))
-        self._process = context.Process(target=_serve, args=(theirs, order), daemon=True, name="bathysphere-lanes")
-        self._process.start()
-        theirs.close()
-        self.close = weakref.finalize(self, _stop, self._process, self._pipe)
-
-    def ask(self, what: str, *args: Any, news: bytes | None = None) -> None:
-        """Has a method of the lanes called over there, after they have been told the news."""
-        try:
-            self._pipe.send((what, args, news))
-        except OSError:
-            raise self._death() from None
-
-    def answer(self) -> tuple[Any, Report]:
-        """Waits for what the method returned, and how the lanes stand; or raises what it raised."""
-        try:
-            said, report, error = self._pipe.recv()
-        except (OSError, EOFError):
-            raise self._death() from None
-        if error is not None:
-            raise error
-        return _unfold(said) if isinstance(said, _Folded) else said, report
-
-    def _death(self) -> BathysphereError:
-        if not self.close.alive:
-            return _interrupted()
-        self._process.join(_PATIENCE)
-        return BathysphereError(
-            f"A planning process ended unexpectedly (exit code {self._process.exitcode}). If memory ran out, lower the "
-            "batch; set lanes to 1 to plan in a single process."
-        )
+def interrupted() -> BathysphereError:
+    """Returns the error of a pool that is used after an interrupt."""
+    return BathysphereError("This pool was interrupted in the middle of a step. Make a new one.")
 
 
-def _interrupted() -> BathysphereError:
-    return BathysphereError("This crew was interrupted in the middle of a move. Make a new one.")
-
-
-def _num_threads(num_processes: int) -> int | None:
-    """Returns how many of PyTorch's threads each process may use while all plan; None if nobody uses PyTorch."""
+def num_threads(num_groups: int) -> int | None:
+    """Returns how many of PyTorch's threads each group may use while all plan; None if PyTorch is not in use."""
     torch = sys.modules.get("torch")
-    return None if torch is None else max(torch.get_num_threads() // num_processes, 1)
+    return None if torch is None else max(torch.get_num_threads() // num_groups, 1)
 
 
 @contextmanager
-def _share_of_threads(num_processes: int) -> Iterator[None]:
+def _share_of_threads(num_groups: int) -> Iterator[None]:
     """Leaves PyTorch in this process its share of threads only, for a while."""
-    torch, num_threads = sys.modules.get("torch"), _num_threads(num_processes)
-    if torch is None or num_threads == (all_threads := torch.get_num_threads()):
+    torch, share = sys.modules.get("torch"), num_threads(num_groups)
+    if torch is None or share == (all_threads := torch.get_num_threads()):
         yield
         return
-    torch.set_num_threads(num_threads)
+    torch.set_num_threads(share)
     try:
         yield
     finally:
         torch.set_num_threads(all_threads)
-
-
-def pickled(things: Any) -> bytes:
-    """Returns `things` in the form in which they travel to another process."""
-    try:
-        return pickle.dumps(things, pickle.HIGHEST_PROTOCOL)
-    except Exception as error:  # whatever a user's own class raises
-        raise BathysphereError(
-            f"The domain, its values or the model cannot be sent to another process: {error}. "
-            "Set lanes to 1 to plan in a single one."
-        ) from error
-
-
-def _stop(process: Any, pipe: Connection) -> None:
-    """Ends a process: it leaves when its pipe is closed, or is made to."""
-    pipe.close()
-    process.join(_PATIENCE)
-    if process.is_alive():
-        process.terminate()
-        process.join()
-
-
-def _serve(pipe: Connection, order: bytes) -> None:
-    """Makes lanes and does what it is told until the pipe is closed: the life of a planning process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that gives the orders
-    try:
-        lanes = _begin(order)
-    except Exception as caught:
-        pipe.send((None, None, _portable(caught)))
-        return
-    said: Any = None
-    error: Exception | None = None
-    while True:
-        try:
-            pipe.send((said, lanes.report(), error))
-            what, args, news = pipe.recv()
-        except (OSError, EOFError):
-            return
-        said = error = None
-        try:
-            if news is not None:
-                lanes.learn(news)
-            said = getattr(lanes, what)(*args)
-            if what in ("step", "play"):
-                said = _fold(said)
-        except Exception as caught:
-            error = _portable(caught)
-
-
-def _begin(order: bytes) -> Lanes:
-    plan, mine, num_threads = pickle.loads(order)
-    torch = sys.modules.get("torch")
-    if torch is not None and num_threads is not None:
-        torch.set_num_threads(num_threads)
-    return Lanes(plan, mine)
-
-
-class _Folded(NamedTuple):
-    """Episodes laid end to end: a few long arrays travel faster than many short ones."""
-
-    lengths: list[int]
-    by_step: list[NDArray[Any]]
-    by_episode: list[list[Any]]
-
-
-def _fold(episodes: list[Episode]) -> _Folded:
-    return _Folded(
-        [len(episode) for episode in episodes],
-        [np.concatenate([getattr(episode, name) for episode in episodes]) for name in _BY_STEP if episodes],
-        [[getattr(episode, name) for name in _BY_EPISODE] for episode in episodes],
-    )
-
-
-def _unfold(folded: _Folded) -> list[Episode]:
-    episodes, end = [], 0
-    for length, rest in zip(folded.lengths, folded.by_episode, strict=True):
-        begin, end = end, end + length
-        parts: dict[str, Any] = {name: array[begin:end] for name, array in zip(_BY_STEP, folded.by_step, strict=True)}
-        parts |= zip(_BY_EPISODE, rest, strict=True)
-        episodes.append(Episode(**parts))
-    return episodes
-
-
-def _portable(error: Exception) -> Exception:
-    """Returns an exception that survives the journey to another process and still says where it arose."""
-    told = "".join(traceback.format_exception(error))
-    if not isinstance(error, BathysphereError):
-        error.add_note(f"In a planning process:\n{told}")
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:  # a user's own class that cannot be sent
-        return RuntimeError(told)
-    return error

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.graph.kernels import rebuild_table
+from bathysphere.planning.graph.kernels import rebuild_lookup
 
 Array = NDArray[Any]
 
@@ -42,7 +42,7 @@ EDGE = np.dtype(
     ],
     align=True,
 )
-TABLE = np.dtype([("state", np.int32), ("stamp", np.int32)])  # in use iff stamp equals the episode's
+LOOKUP = np.dtype([("state", np.int32), ("stamp", np.int32)])  # in use iff stamp equals the episode's
 NODE = np.dtype(
     [
         ("state", np.int32),
@@ -53,7 +53,7 @@ NODE = np.dtype(
 EPISODE = np.dtype(
     [
         ("rng", np.uint64),  # splitmix64 state
-        ("stamp", np.int32),  # grows by one per episode, so the table is never cleared
+        ("stamp", np.int32),  # grows by one per episode, so the lookup is never cleared
         ("num_states", np.int32),
         ("num_nodes", np.int32),
         ("num_expansions", np.int32),  # how often a node got children of its own
@@ -64,7 +64,7 @@ EPISODE = np.dtype(
         ("step", np.int32),  # real steps taken ...
         ("num_waits", np.int32),  # ... and how many of them were spent on thinking
         ("passes", np.int32),  # passes made for the step under way
-        ("is_waiting", np.bool_),  # a pass has reached a leaf and waits for the model; never between moves
+        ("is_waiting", np.bool_),  # a pass has reached a leaf and waits for the model; never between steps
     ],
     align=True,
 )
@@ -72,17 +72,17 @@ MOMENT = np.dtype([("reward", np.float64), ("state", np.int32), ("action", np.in
 
 
 class Arena(NamedTuple):
-    """Letters: B episodes, N state capacity, M node capacity, H table size, W words per state, L drawn members.
+    """Letters: B episodes, N state capacity, M node capacity, H lookup size, W words per state, L drawn members.
 
     What is read together lies together, hence the records. Entries at or beyond an episode's `num_states` or
-    `num_nodes` are garbage. The table uses open addressing with linear probing and is at most half full.
+    `num_nodes` are garbage. The lookup uses open addressing with linear probing and is at most half full.
     """
 
     stats: Array  # STATE [B, N]
     edges: Array  # EDGE [B, N, A]
     words: Array  # uint64 [B, N, W], the state's bytes, zero-padded to whole words
     sums: Array  # float64 [B, N, E], everything backed up to the state, the network's value included
-    table: Array  # TABLE [B, H]
+    lookup: Array  # LOOKUP [B, H]
     nodes: Array  # NODE [B, M]
     episodes: Array  # EPISODE [B]
     members: Array  # uint32 [B, L], the members this episode ranks actions with, increasing
@@ -116,7 +116,7 @@ def _shapes(sizes: Sizes, states: int, nodes: int) -> dict[str, tuple[tuple[int,
         "edges": ((batch, states, sizes.num_actions), EDGE),
         "words": ((batch, states, sizes.words), np.uint64),
         "sums": ((batch, states, sizes.num_members), np.float64),
-        "table": ((batch, 2 * states), TABLE),
+        "lookup": ((batch, 2 * states), LOOKUP),
         "nodes": ((batch, nodes), NODE),
         "episodes": ((batch,), EPISODE),
         "members": ((batch, sizes.num_subsampled), np.uint32),
@@ -143,9 +143,9 @@ def allocate(sizes: Sizes, states: int = FIRST_STATES, nodes: int = 4 * FIRST_ST
 
 
 def ensure_room(arena: Arena, sizes: Sizes, num_passes: int, memory_limit: int) -> Arena:
-    """Returns an arena in which one more move fits, growing it if need be.
+    """Returns an arena in which one more step fits, growing it if need be.
 
-    A pass adds at most one state and one node per action to an episode, and the move itself one more.
+    A pass adds at most one state and one node per action to an episode, and the step itself one more.
     """
     need = num_passes * sizes.num_actions + 1
     states, nodes = arena.stats.shape[1], arena.nodes.shape[1]
@@ -159,7 +159,7 @@ def ensure_room(arena: Arena, sizes: Sizes, num_passes: int, memory_limit: int) 
     grown.nodes[:, :nodes] = arena.nodes
     for name in EPISODE_FIELDS:
         getattr(grown, name)[:] = getattr(arena, name)
-    rebuild_table(grown.words, grown.table, grown.episodes)
+    rebuild_lookup(grown.words, grown.lookup, grown.episodes)
     return grown
 
 
@@ -210,7 +210,7 @@ def unpack(plain: Mapping[str, Array], sizes: Sizes, *, memory_limit: int) -> Ar
         field_of, _, field = name.partition(".")
         target = getattr(arena, field_of)
         (target[field] if field else target)[used.get(field_of, ...)] = array
-    rebuild_table(arena.words, arena.table, arena.episodes)
+    rebuild_lookup(arena.words, arena.lookup, arena.episodes)
     return arena
 
 
@@ -227,8 +227,8 @@ def check_graph(arena: Arena, *, transpositions: bool = True) -> None:
         )
         if transpositions:
             assert len(np.unique(arena.words[b, :num_states], axis=0)) == num_states, "two entries hold one state"
-            in_use = arena.table[b][arena.table[b]["stamp"] == episode["stamp"]]
-            assert sorted(in_use["state"]) == list(range(num_states)), "table and states disagree"
+            in_use = arena.lookup[b][arena.lookup[b]["stamp"] == episode["stamp"]]
+            assert sorted(in_use["state"]) == list(range(num_states)), "lookup and states disagree"
         assert (stats["count"] >= 1).all(), "a state has no value"
         assert np.isfinite(sums).all(), "a sum is not finite"
         assert not episode["is_waiting"], "a pass was not ended"

@@ -9,29 +9,29 @@ from bathysphere.planning.graph.risk import bonus_at, joint_at, separable_at
 from bathysphere.planning.graph.scoring import random_below
 from bathysphere.planning.graph.steps import (
     back_up,
-    begin_move,
+    begin_step,
     find_or_create,
     hang_children,
-    make_move,
+    lookup_slot,
+    make_step,
     new_node,
     select,
     set_end,
-    table_slot,
 )
 
 
 @kernel
-def rebuild_table(words, table, episodes):
-    """Enters every state of every running episode into an empty table. Mutates: table."""
-    mask = table.shape[1] - 1
+def rebuild_lookup(words, lookup, episodes):
+    """Enters every state of every running episode into an empty lookup. Mutates: lookup."""
+    mask = lookup.shape[1] - 1
     for b in range(episodes.shape[0]):
         stamp = episodes[b]["stamp"]
         for state in range(episodes[b]["num_states"]):
-            slot = table_slot(words[b, state], mask + 1)
-            while table[b, slot]["stamp"] == stamp:
+            slot = lookup_slot(words[b, state], mask + 1)
+            while lookup[b, slot]["stamp"] == stamp:
                 slot = (slot + 1) & mask
-            table[b, slot]["state"] = state
-            table[b, slot]["stamp"] = stamp
+            lookup[b, slot]["state"] = state
+            lookup[b, slot]["stamp"] = stamp
 
 
 @kernel
@@ -41,7 +41,7 @@ def start(arena, transpositions, slots, rows, seeds):
     The start states' values are still missing; `store_values` brings them. They are state 0 and node 0.
     Mutates: everything about those episodes.
     """
-    stats, edges, words, table = arena.stats, arena.edges, arena.words, arena.table
+    stats, edges, words, lookup = arena.stats, arena.edges, arena.words, arena.lookup
     nodes, episodes, members = arena.nodes, arena.episodes, arena.members
     num_members, num_drawn = arena.sums.shape[2], members.shape[1]
     for k in range(slots.shape[0]):
@@ -55,7 +55,7 @@ def start(arena, transpositions, slots, rows, seeds):
         entry["step"] = 0
         entry["num_waits"] = 0
         entry["rng"] = seeds[k]
-        state, _ = find_or_create(stats, edges, words, table, episodes, b, rows[k], transpositions)
+        state, _ = find_or_create(stats, edges, words, lookup, episodes, b, rows[k], transpositions)
         stats[b, state]["terminal"] = False
         stats[b, state]["solved"] = False
         entry["root"] = new_node(nodes, episodes, b, state, -1)
@@ -87,11 +87,11 @@ def store_values(arena, slots, states, values):
 
 
 @kernel
-def begin_step(arena, active):
-    """Begins a move in every active episode. Mutates: see `begin_move`."""
+def begin_steps(arena, active):
+    """Begins a step in every active episode. Mutates: see `begin_step`."""
     for b in range(active.shape[0]):
         if active[b]:
-            begin_move(arena, b)
+            begin_step(arena, b)
 
 
 @kernel
@@ -105,7 +105,7 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
       How many states need a value.
     """
     stats, edges, words, sums = arena.stats, arena.edges, arena.words, arena.sums
-    table, nodes, episodes = arena.table, arena.nodes, arena.episodes
+    lookup, nodes, episodes = arena.lookup, arena.nodes, arena.episodes
     num_new = 0
     for k in range(slots.shape[0]):
         b = slots[k]
@@ -113,7 +113,7 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
         node = np.int64(episodes[b]["leaf"])
         state = nodes[b, node]["state"]
         for a in range(rows.shape[1]):
-            child, created = find_or_create(stats, edges, words, table, episodes, b, rows[k, a], transpositions)
+            child, created = find_or_create(stats, edges, words, lookup, episodes, b, rows[k, a], transpositions)
             edges[b, state, a]["child"] = child
             edges[b, state, a]["reward"] = rewards[k, a]
             if created:
@@ -130,7 +130,7 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
 
 @kernel
 def sweep(arena, scratch, rules, addresses, active, num_passes, pending_slots, pending_rows):
-    """Takes every active episode as far as it gets without the model: to `num_passes` passes of this move, or to a leaf
+    """Takes every active episode as far as it gets without the model: to `num_passes` passes of this step, or to a leaf
     whose children only the model knows.
 
     An episode that waited for the model begins by ending that pass. About half of all passes need no model; running
@@ -186,14 +186,14 @@ def correct(
 
     The truth is rows [k, W], rewards, terminal, solved [k]. A wrong reward or end flag is overwritten. After a wrong
     state, a fresh node for the true one is made (`fresh_nodes` [B]; untouched where the prediction held), which loses
-    the subtree; its statistics are found in the table or begun anew. Values backed up before are not corrected.
+    the subtree; its statistics are found in the lookup or begun anew. Values backed up before are not corrected.
     Mutates: graph and tree; errors [4] += wrong rewards, false ends, missed ends, wrong states; the outputs.
 
     Returns:
       How many states need a value.
     """
     stats, edges, words, sums = arena.stats, arena.edges, arena.words, arena.sums
-    table, nodes, episodes = arena.table, arena.nodes, arena.episodes
+    lookup, nodes, episodes = arena.lookup, arena.nodes, arena.episodes
     num_new = 0
     for k in range(slots.shape[0]):
         b = slots[k]
@@ -215,7 +215,7 @@ def correct(
         if same:
             continue
         errors[3] += 1
-        truth, created = find_or_create(stats, edges, words, table, episodes, b, rows[k], transpositions)
+        truth, created = find_or_create(stats, edges, words, lookup, episodes, b, rows[k], transpositions)
         if created:
             set_end(stats, sums, b, truth, terminal[k], solved[k])
             if not terminal[k]:
@@ -230,7 +230,7 @@ def correct(
 
 @kernel
 def advance(arena, active, actions, fresh_nodes, outcomes):
-    """Makes the chosen move of every active episode. Mutates: see `make_move`; outcomes [B]."""
+    """Makes the chosen step of every active episode. Mutates: see `make_step`; outcomes [B]."""
     for b in range(active.shape[0]):
         if active[b]:
-            outcomes[b] = make_move(arena, b, actions[b], fresh_nodes[b])
+            outcomes[b] = make_step(arena, b, actions[b], fresh_nodes[b])

@@ -132,9 +132,9 @@ def best_action(scores, eligible, episodes, b, highest):
 
 @kernel
 def score_root(arena, scratch, rules, addresses, b):
-    """Scores the move to be made at episode b's root with the final measure.
+    """Scores the actions at episode b's root with the final measure.
 
-    Moves that stay where they are are not eligible with loop avoidance, unless there is no other.
+    Actions that stay where they are are not eligible with loop avoidance, unless there is no other.
     Mutates: scratch.eligible and scratch.scores hold the answer.
     """
     eligible = scratch.eligible
@@ -157,7 +157,7 @@ def score_root(arena, scratch, rules, addresses, b):
 
 @inlined
 def can_be_taken_back(edges, state, action):
-    """Tells whether a move stays where it is or, as far as the graph knows, leads where another one leads back."""
+    """Tells whether an action stays where it is or, as far as the graph knows, leads where another one leads back."""
     child = edges[state, action]["child"]
     found = child == state
     for a in range(edges.shape[1]):
@@ -167,7 +167,7 @@ def can_be_taken_back(edges, state, action):
 
 @kernel
 def put_off(arena, b, action):
-    """Returns the move to wait with in place of `action`: one that can be taken back, best one that stays.
+    """Returns the action to wait with in place of `action`: one that can be taken back, best one that stays.
 
     That is `action` itself if it can be taken back, if nothing else can, or if the graph holds a success.
     """
@@ -189,7 +189,10 @@ def put_off(arena, b, action):
 
 @kernel
 def choose_one(arena, scratch, rules, addresses, b):
-    """Returns the move of episode b. Mutates: rng; if it waits, num_waits and root_visits, which waits do not count."""
+    """Returns the next action of episode b.
+
+    Mutates: rng; if it waits, num_waits and root_visits, in which waits do not count.
+    """
     entry = arena.episodes[b]
     score_root(arena, scratch, rules, addresses, b)
     action = np.int64(best_action(scratch.scores, scratch.eligible, arena.episodes, b, rules.final_highest))
@@ -204,7 +207,7 @@ def choose_one(arena, scratch, rules, addresses, b):
 
 @kernel
 def choose(arena, scratch, rules, addresses, active, actions):
-    """Chooses the move of every active episode. Mutates: actions [B]; see `choose_one`."""
+    """Chooses the next action of every active episode. Mutates: actions [B]; see `choose_one`."""
     for b in range(active.shape[0]):
         if active[b]:
             actions[b] = choose_one(arena, scratch, rules, addresses, b)

@@ -17,15 +17,15 @@ EXPANDED = 0  # an unexpanded node, which has children now
 TERMINAL = 1  # the state ends the episode
 DEAD_END = 2  # every child's state is on the path already
 
-# How an episode stands after a move.
+# How an episode stands after a step.
 RUNNING = 0
 ENDED = 1
 CUT_OFF = 2
 
 
 @kernel
-def table_slot(row, size):
-    """Returns where the search for a state begins in a table of `size` (a power of two) entries."""
+def lookup_slot(row, size):
+    """Returns where the search for a state begins in a lookup of `size` (a power of two) entries."""
     h = GOLDEN
     for word in row:
         h = (h ^ word) * MIX_1
@@ -34,7 +34,7 @@ def table_slot(row, size):
 
 
 @inlined
-def find_or_create(stats, edges, words, table, episodes, b, row, transpositions):
+def find_or_create(stats, edges, words, lookup, episodes, b, row, transpositions):
     """Returns (state, created) for a row of words.
 
     Mutates: on creation everything about the new state but its value and flags.
@@ -42,10 +42,10 @@ def find_or_create(stats, edges, words, table, episodes, b, row, transpositions)
     stamp = episodes[b]["stamp"]
     slot = np.int64(0)
     if transpositions:
-        mask = table.shape[1] - 1
-        slot = table_slot(row, mask + 1)
-        while table[b, slot]["stamp"] == stamp:
-            state = np.int64(table[b, slot]["state"])
+        mask = lookup.shape[1] - 1
+        slot = lookup_slot(row, mask + 1)
+        while lookup[b, slot]["stamp"] == stamp:
+            state = np.int64(lookup[b, slot]["state"])
             same = True
             for w in range(row.shape[0]):
                 if words[b, state, w] != row[w]:
@@ -57,8 +57,8 @@ def find_or_create(stats, edges, words, table, episodes, b, row, transpositions)
     state = np.int64(episodes[b]["num_states"])
     episodes[b]["num_states"] = state + 1
     if transpositions:
-        table[b, slot]["state"] = state
-        table[b, slot]["stamp"] = stamp
+        lookup[b, slot]["state"] = state
+        lookup[b, slot]["stamp"] = stamp
     for w in range(row.shape[0]):
         words[b, state, w] = row[w]
     entry = stats[b, state]
@@ -112,7 +112,7 @@ def set_end(stats, sums, b, state, terminal, solved):
 
 
 @inlined
-def begin_move(arena, b):
+def begin_step(arena, b):
     """Counts the root as visited once more by the episode. Mutates: root_visits, passes."""
     episodes = arena.episodes
     episodes[b]["passes"] = 0
@@ -220,8 +220,8 @@ def back_up(arena, scratch, rules, b):
 
 
 @inlined
-def make_move(arena, b, action, fresh_node):
-    """Makes the chosen move: the child node, or a fresh one if it is not negative, becomes the root.
+def make_step(arena, b, action, fresh_node):
+    """Makes the chosen step: the child node, or a fresh one if it is not negative, becomes the root.
 
     A child keeps its subtree. Mutates: history, step, root.
 

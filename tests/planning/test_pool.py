@@ -1,4 +1,4 @@
-"""Several lanes: the same episodes whatever the number of processes."""
+"""Several workers: the same episodes whatever the number of processes."""
 
 import gc
 import multiprocessing
@@ -12,7 +12,7 @@ import torch
 
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Crew, SearchConfig
+from bathysphere.planning import Pool, SearchConfig
 from tests.oracles.compiled_graph import CompiledGraph
 from tests.oracles.random_graph import HashedValues, RandomGraph, TableValues
 
@@ -21,7 +21,7 @@ CONFIG = SearchConfig(risk_coef=5.0, num_subsampled=2, avoid_loops=False, passes
 
 
 def play(**options):
-    return Crew(SEA, HashedValues(4), CONFIG, batch=6, seed=3, num_episodes=20, **options).play()
+    return Pool(SEA, HashedValues(4), CONFIG, batch=6, seed=3, num_episodes=20, **options).play()
 
 
 def told(episodes):
@@ -29,14 +29,14 @@ def told(episodes):
 
 
 def test_processes_change_nothing():
-    alone, together = play(lanes=3, processes=1), play(lanes=3, processes=2)
+    alone, together = play(workers=3, processes=1), play(workers=3, processes=2)
     assert told(alone) == told(together)
     assert [episode.index for episode in alone] == list(range(20))
 
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_many_moves_between_meetings_give_the_same_episodes(in_place):
-    """Episodes of one lane are in order of finishing, and lane comes after lane."""
+    """Episodes of one worker are in order of finishing, and worker comes after worker."""
     rng = np.random.default_rng(5)
     world = CompiledGraph.of(RandomGraph.draw(rng))
     values = TableValues(rng.normal(size=(len(world.target), 2)).astype(np.float32))
@@ -44,7 +44,7 @@ def test_many_moves_between_meetings_give_the_same_episodes(in_place):
     def make(processes):
         config = SearchConfig(passes=4, max_steps=6, final_ties="random")
         chosen = values if in_place else HashedValues(2)
-        return Crew(world, chosen, config, batch=7, lanes=3, processes=processes, num_episodes=40)
+        return Pool(world, chosen, config, batch=7, workers=3, processes=processes, num_episodes=40)
 
     one_by_one, here, elsewhere = make(1), make(1), make(2)
     while one_by_one.num_active:
@@ -53,8 +53,8 @@ def test_many_moves_between_meetings_give_the_same_episodes(in_place):
         expected.sort(key=lambda episode: episode.index % 3)
         assert told(expected) == told(here.step(moves)) == told(elsewhere.step(moves))
     assert here.num_active == elsewhere.num_active == 0
-    assert (here.seconds["model"] == 0.0) == in_place
-    assert here.network_calls == elsewhere.network_calls == one_by_one.network_calls
+    assert (here.work.seconds["model"] == 0.0) == in_place
+    assert here.work.network_calls == elsewhere.work.network_calls == one_by_one.work.network_calls
 
 
 def test_processes_learn_of_new_values_and_resume():
@@ -62,18 +62,18 @@ def test_processes_learn_of_new_values_and_resume():
         world = RandomGraph.draw(np.random.default_rng(5))
         values, model = HashedValues(2), world.misled(np.random.default_rng(6), rate=0.3)
         config = SearchConfig(passes=4, max_steps=6)
-        return values, Crew(world, values, config, batch=5, lanes=2, processes=processes, model=model)
+        return values, Pool(world, values, config, batch=5, workers=2, processes=processes, model=model)
 
     (values, here), (other_values, elsewhere) = make(1), make(2)
     for step in range(20):
         values._seed = other_values._seed = step // 5
         assert told(here.step()) == told(elsewhere.step())
-    assert here.model_errors == elsewhere.model_errors
-    assert here.model_errors.total() > 0
+    assert here.work.model_errors == elsewhere.work.model_errors
+    assert here.work.model_errors["wrong_state"] > 0
     assert here.num_active == elsewhere.num_active == 5
-    assert here.arena_bytes == elsewhere.arena_bytes
-    assert here.seconds.keys() == elsewhere.seconds.keys()
-    assert min(elsewhere.seconds.values()) > 0
+    assert here.graph_bytes == elsewhere.graph_bytes
+    assert here.work.seconds.keys() == elsewhere.work.seconds.keys()
+    assert min(elsewhere.work.seconds.values()) > 0
     state, other = here.state_dict(), elsewhere.state_dict()
     assert {k: v.tobytes() for k, v in state.items()} == {k: v.tobytes() for k, v in other.items()}
     for _ in range(3):
@@ -104,16 +104,16 @@ class FailingValues(HashedValues):
 def test_what_fails_in_one_process_ends_the_others(failure, fails_here):
     values = FailingValues(4)
     values.fails_here = fails_here
-    crew = Crew(SEA, values, CONFIG, batch=4, lanes=2, processes=2)
-    crew.step()
+    pool = Pool(SEA, values, CONFIG, batch=4, workers=2, processes=2)
+    pool.step()
     values.failure = failure
     with pytest.raises(type(failure), match=failure.args[0]) as caught:
-        crew.step()
+        pool.step()
     if not fails_here:
         notes = "".join(getattr(caught.value, "__notes__", ""))
-        assert ("test_crew.py" in notes) == isinstance(failure, KeyError)
-    with pytest.raises(BathysphereError, match="interrupted in the middle of a move"):
-        crew.step()
+        assert ("test_pool.py" in notes) == isinstance(failure, KeyError)
+    with pytest.raises(BathysphereError, match="interrupted in the middle of a step"):
+        pool.step()
     assert not multiprocessing.active_children()
 
 
@@ -135,7 +135,7 @@ def test_processes_share_the_threads_of_networks(processes, share):
     torch.set_num_threads(4)
     try:
         values = ThreadCounter(4)
-        Crew(SEA, values, CONFIG, batch=4, lanes=2, processes=processes).step()
+        Pool(SEA, values, CONFIG, batch=4, workers=2, processes=processes).step()
         assert values.seen == {share}
         assert torch.get_num_threads() == 4
     finally:
@@ -159,19 +159,19 @@ class FailingTable(TableValues):
         return self._table
 
 
-def test_lanes_that_play_in_place_are_threads():
+def test_workers_that_play_in_place_are_threads():
     """They never leave compiled code, so they need no process of their own, and nothing has to travel."""
     rng = np.random.default_rng(1)
     world = CompiledGraph.of(RandomGraph.draw(rng))
     values = FailingTable(rng.normal(size=(len(world.target), 2)).astype(np.float32))
-    crew = Crew(world, values, SearchConfig(passes=4, max_steps=6), batch=4, lanes=2, processes=2)
+    pool = Pool(world, values, SearchConfig(passes=4, max_steps=6), batch=4, workers=2, processes=2)
     assert not multiprocessing.active_children()
-    crew.step(3)
+    pool.step(3)
     values.lost_to_first = False
     with pytest.raises(BathysphereError, match="table is lost"):
-        crew.step()
-    with pytest.raises(BathysphereError, match="interrupted in the middle of a move"):
-        crew.step()
+        pool.step()
+    with pytest.raises(BathysphereError, match="interrupted in the middle of a step"):
+        pool.step()
 
 
 def test_a_thread_that_plays_ends_when_the_others_fail():
@@ -179,33 +179,33 @@ def test_a_thread_that_plays_ends_when_the_others_fail():
     world = CompiledGraph.of(RandomGraph.draw(rng))
     values = FailingTable(rng.normal(size=(len(world.target), 2)).astype(np.float32))
     config = SearchConfig(passes=4, max_steps=6)
-    crew = Crew(world, values, config, batch=4, lanes=2, processes=2, num_episodes=10**9)
+    pool = Pool(world, values, config, batch=4, workers=2, processes=2, num_episodes=10**9)
     values.lost_to_first = True
     before = threading.active_count()
     with pytest.raises(BathysphereError, match="table is lost"):
-        crew.play()
+        pool.play()
     for thread in threading.enumerate():
-        if thread.name.startswith("bathysphere-lanes"):
-            thread.join(timeout=60)  # a billion games would take hours
+        if thread.name.startswith("bathysphere-workers"):
+            thread.join(timeout=600)  # a billion games would take hours
             assert not thread.is_alive()
     assert threading.active_count() <= before
 
 
 def test_the_death_of_a_process_is_noticed_and_the_others_end():
-    crew = Crew(SEA, HashedValues(4), CONFIG, batch=4, lanes=2, processes=2)
+    pool = Pool(SEA, HashedValues(4), CONFIG, batch=4, workers=2, processes=2)
     os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
     with pytest.raises(BathysphereError, match=r"ended unexpectedly \(exit code -9\)"):
-        crew.step()
+        pool.step()
     assert not multiprocessing.active_children()
 
 
 def test_processes_end_with_their_crew_and_not_with_ctrl_c():
-    crew = Crew(SEA, HashedValues(4), CONFIG, batch=4, lanes=3, processes=3)
+    pool = Pool(SEA, HashedValues(4), CONFIG, batch=4, workers=3, processes=3)
     assert len(multiprocessing.active_children()) == 2  # and this one
     for process in multiprocessing.active_children():
         os.kill(process.pid, signal.SIGINT)
-    crew.step()
-    del crew
+    pool.step()
+    del pool
     gc.collect()
     assert not multiprocessing.active_children()
 
@@ -213,27 +213,27 @@ def test_processes_end_with_their_crew_and_not_with_ctrl_c():
 def test_what_cannot_travel_is_refused():
     values = HashedValues(4)
     values.evaluate = lambda observations: None
-    with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Set lanes to 1"):
-        Crew(SEA, values, CONFIG, batch=4, lanes=2, processes=2)
+    with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Set workers to 1"):
+        Pool(SEA, values, CONFIG, batch=4, workers=2, processes=2)
 
 
 def test_one_lane_is_a_search():
-    assert len(told(play(lanes=1))) == 20
-    assert told(play(lanes=1)) == told(play(lanes=1))
+    assert len(told(play(workers=1))) == 20
+    assert told(play(workers=1)) == told(play(workers=1))
 
 
 def test_the_nth_episode_plays_the_nth_start():
     rng = np.random.default_rng(0)
     world = RandomGraph.draw(rng)
     starts = world.encode(np.array([0, 1, 0]) % len(world.target))
-    crew = Crew(world, HashedValues(2), SearchConfig(passes=3), batch=4, lanes=2, num_episodes=10, starts=starts)
-    episodes = crew.play()
+    pool = Pool(world, HashedValues(2), SearchConfig(passes=3), batch=4, workers=2, num_episodes=10, starts=starts)
+    episodes = pool.play()
     assert [e.states[0].tobytes() for e in episodes] == [starts[k % 3].tobytes() for k in range(10)]
 
 
 def test_resuming_in_mid_episode_continues_bit_for_bit():
     def make():
-        return Crew(SEA, HashedValues(4), CONFIG, batch=5, lanes=2, seed=1)
+        return Pool(SEA, HashedValues(4), CONFIG, batch=5, workers=2, seed=1)
 
     whole, first, second = make(), make(), make()
     for _ in range(4):
@@ -244,5 +244,5 @@ def test_resuming_in_mid_episode_continues_bit_for_bit():
 
 
 def test_more_lanes_than_episodes_are_refused():
-    with pytest.raises(BathysphereError, match="lanes is 7; expected 1 to 6"):
-        play(lanes=7)
+    with pytest.raises(BathysphereError, match="workers is 7; expected 1 to 6"):
+        play(workers=7)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from bathysphere.planning.graph.arena import check_graph
 from tests.oracles.random_graph import RandomGraph, TableValues
 from tests.planning.small_worlds import count, entry, make_search, make_world, plan, total
@@ -22,7 +22,7 @@ def fingerprint(episodes):
 
 def play(seed, **kwargs):
     config = SearchConfig(passes=6, risk_coef=1.0, num_subsampled=2)
-    return Search(*draw(), config, seed=seed, **{"batch": 3, "num_episodes": 7, **kwargs}).play()
+    return MCTS(*draw(), config, seed=seed, **{"batch": 3, "num_episodes": 7, **kwargs}).play()
 
 
 # Playing.
@@ -40,7 +40,7 @@ def test_exactly_num_episodes_are_played_in_any_batch():
 
 
 def test_without_num_episodes_it_never_ends():
-    search = Search(*draw(), SearchConfig(passes=2, max_steps=2), batch=2)
+    search = MCTS(*draw(), SearchConfig(passes=2, max_steps=2), batch=2)
     finished = [episode for _ in range(9) for episode in search.step()]
     assert len(finished) >= 8
     assert search.active.all()
@@ -51,7 +51,7 @@ def test_without_num_episodes_it_never_ends():
 def test_starts_are_used_in_order_and_again():
     world, values = draw()
     starts = world.encode(np.flatnonzero(~world.is_end)[:3])
-    episodes = Search(world, values, SearchConfig(passes=2), batch=2, starts=starts, num_episodes=7).play()
+    episodes = MCTS(world, values, SearchConfig(passes=2), batch=2, starts=starts, num_episodes=7).play()
     assert [e.states[0].tobytes() for e in episodes] == [starts[k % 3].tobytes() for k in range(7)]
 
 
@@ -60,16 +60,16 @@ def test_it_resumes_in_mid_episode_bit_for_bit(options):
     world, values = draw()
     config = SearchConfig(passes=6, risk_coef=1.0, num_subsampled=2, final_ties="random", **options)
     model = world.misled(np.random.default_rng(0), 0.1)
-    search = Search(world, values, config, batch=3, seed=1, num_episodes=12, model=model)
+    search = MCTS(world, values, config, batch=3, seed=1, num_episodes=12, model=model)
     for _ in range(3):
         search.step()
     saved = {name: array.copy() for name, array in search.state_dict().items()}
     straight_on = search.play()
-    other = Search(world, values, config, batch=3, seed=999, num_episodes=12, model=model)
+    other = MCTS(world, values, config, batch=3, seed=999, num_episodes=12, model=model)
     other.load_state_dict(saved)
     assert fingerprint(other.play()) == fingerprint(straight_on)
-    assert other.model_errors == search.model_errors
-    assert (other.model_calls, other.network_calls) == (search.model_calls, search.network_calls)
+    assert other.work.model_errors == search.work.model_errors
+    assert (other.work.model_calls, other.work.network_calls) == (search.work.model_calls, search.work.network_calls)
 
 
 class WrongShape:
@@ -82,11 +82,11 @@ class WrongShape:
 def test_bad_input_is_a_sentence():
     world, values = draw()
     with pytest.raises(BathysphereError, match=r"values\.evaluate returned shape \(1, 2\).*\(1, 3\)"):
-        Search(world, WrongShape())
+        MCTS(world, WrongShape())
     with pytest.raises(BathysphereError, match=r"num_subsampled is 5.*only 4 members"):
-        Search(world, values, SearchConfig(num_subsampled=5))
+        MCTS(world, values, SearchConfig(num_subsampled=5))
     with pytest.raises(BathysphereError, match="batch is 0"):
-        Search(world, values, batch=0)
+        MCTS(world, values, batch=0)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_ten_passes_give_the_first_root_ten_values_and_the_kept_subtree_ten_more
     plan(search)
     assert count(search, CHAIN, 0) == 10  # the network's, and nine passes after the one that expanded it
     assert count(search, CHAIN, 1) == 9
-    search.move()
+    search.act()
     plan(search)
     assert count(search, CHAIN, 1) == 9 + 10
     assert count(search, CHAIN, 0) == 10
@@ -176,11 +176,11 @@ def test_equal_states_share_statistics_but_are_expanded_apart():
     # Leaves: 0; 1; 3 below 1; 2; 3 below 2 (again a leaf, though known); 4 below 3 below 1.
     search = make_search(world, values, passes=5, **options)
     plan(search)
-    assert (count(search, world, 3), count(search, world, 2), search.model_calls) == (1, 2, 4)
+    assert (count(search, world, 3), count(search, world, 2), search.work.model_calls) == (1, 2, 4)
     assert (total(search, world, 2), total(search, world, 0)) == ([9 - 4], [0 + 10 - 4 + 9 - 4])
     search = make_search(world, values, passes=6, **options)
     plan(search)
-    assert (count(search, world, 3), search.model_calls) == (2, 5)
+    assert (count(search, world, 3), search.work.model_calls) == (2, 5)
 
 
 def test_merged_nodes_are_expanded_once_and_walked_through():
@@ -190,7 +190,7 @@ def test_merged_nodes_are_expanded_once_and_walked_through():
     # Leaves: 0; 1; 3 below 1; 2; 4 below 3 below 2, for 3 is known; from then on 1 and 2 have the same below them.
     search = make_search(world, values, passes=5, discount=1.0, merge_nodes=True)
     plan(search)
-    assert search.model_calls == 5
+    assert search.work.model_calls == 5
     assert (count(search, world, 1), count(search, world, 2), count(search, world, 3)) == (2, 2, 2)
     assert total(search, world, 0) == [0 + 10 - 4 + 9 - 4]
     check_graph(search.arena)
@@ -358,11 +358,11 @@ def test_targets_are_read_when_the_episode_ends():
     search = make_search(world, [1, 0], passes=2, max_steps=3, discount=0.5, avoid_loops=False)
     plan(search)
     then = total(search, world, 0)[0] / count(search, world, 0)
-    search.move()
+    search.act()
     search.step()
     plan(search)
     now = total(search, world, 0)[0] / count(search, world, 0)
-    (episode,) = search.move()
+    (episode,) = search.act()
     assert world.number(episode.states).tolist() == [0, 1, 0]
     assert episode.search_values[0, 0] == episode.search_values[2, 0] == now != then
 
@@ -391,10 +391,10 @@ def test_a_wrong_model_is_corrected_on_the_move_and_counted():
         1,
         [7.0],
     )  # begun anew with the network's value
-    assert search.model_errors == {"wrong_reward": 1, "wrong_state": 1, "false_end": 0, "missed_end": 0}
+    assert search.work.model_errors == {"wrong_reward": 1, "wrong_state": 1, "false_end": 0, "missed_end": 0}
     (episode,) = search.play()
     assert (episode.rewards.tolist(), episode.truncated) == ([0.0, 0.0, 0.0], False)
-    assert search.model_errors["missed_end"] == 1
+    assert search.work.model_errors["missed_end"] == 1
 
 
 @pytest.mark.parametrize("transpositions", [True, False])
@@ -402,9 +402,9 @@ def test_an_episode_counts_its_expansions_and_what_it_asked_of_the_model(transpo
     world, values = draw()
     config = SearchConfig(passes=6, transpositions=transpositions, avoid_loops=transpositions)
     model = world.misled(np.random.default_rng(0), 0.1)
-    search = Search(world, values, config, model=model, batch=3, num_episodes=7)
+    search = MCTS(world, values, config, model=model, batch=3, num_episodes=7)
     episodes = search.play()
-    assert sum(episode.num_model_calls for episode in episodes) == search.model_calls
+    assert sum(episode.num_model_calls for episode in episodes) == search.work.model_calls
     # Every pass expands at most one node; without shared states the model is asked for each of them.
     assert all(e.num_model_calls <= e.num_expansions <= 6 * len(e) for e in episodes)
     assert transpositions == any(e.num_model_calls < e.num_expansions for e in episodes)
@@ -412,5 +412,5 @@ def test_an_episode_counts_its_expansions_and_what_it_asked_of_the_model(transpo
 
 def test_merged_nodes_have_no_other_expansions_than_those_the_model_is_asked_for():
     world, values = draw()
-    episodes = Search(world, values, SearchConfig(passes=6, merge_nodes=True), batch=3, num_episodes=7).play()
+    episodes = MCTS(world, values, SearchConfig(passes=6, merge_nodes=True), batch=3, num_episodes=7).play()
     assert all(0 < e.num_model_calls == e.num_expansions for e in episodes)

@@ -11,9 +11,9 @@ from bathysphere.domains import DeepSea, Sokoban, SokobanConfig
 from bathysphere.domains.base import NumberedStarts
 from bathysphere.domains.sokoban import GeneratorConfig, generate
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Crew, Search, SearchConfig
+from bathysphere.planning import MCTS, Pool, SearchConfig
 from tests.oracles.random_graph import HashedValues, RandomGraph
-from tests.planning.test_crew import told
+from tests.planning.test_pool import told
 
 BOARDS = GeneratorConfig(height=6, width=7, num_boxes=1, max_depth=20, max_states=50)
 SOKOBAN = Sokoban(SokobanConfig(generator=BOARDS, max_steps=5))
@@ -60,10 +60,11 @@ def starts_of(episodes) -> list[int]:
     return [int(episode.states[0, 2:10].view(np.int64)[0]) for episode in episodes]
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 3])
-def test_the_nth_episode_begins_with_the_nth_state_of_one_stream(lanes):
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_nth_episode_begins_with_the_nth_state_of_one_stream(workers):
     world = make_graph()
-    episodes = Crew(world, HashedValues(2), CONFIG, batch=4, lanes=lanes, num_episodes=13, seed=9).play()
+    pool = Pool(world, HashedValues(2), CONFIG, batch=4, workers=workers, processes=1, num_episodes=13, seed=9)
+    episodes = pool.play()
     (stream,) = world.streams
     assert starts_of(episodes) == list(range(stream.number, stream.number + 13))
     asked = [number for numbers, _ in stream.calls for number in numbers]
@@ -72,22 +73,22 @@ def test_the_nth_episode_begins_with_the_nth_state_of_one_stream(lanes):
 
 def test_a_search_alone_opens_the_stream_of_a_crew():
     one, other = make_graph(), make_graph()
-    Search(one, HashedValues(2), CONFIG, seed=9)
-    Crew(other, HashedValues(2), CONFIG, batch=2, lanes=2, seed=9)
+    MCTS(one, HashedValues(2), CONFIG, seed=9)
+    Pool(other, HashedValues(2), CONFIG, batch=2, workers=2, seed=9)
     assert one.streams[0].number == other.streams[0].number >= 0
 
 
 def test_the_stream_follows_from_the_seed_alone():
     world = make_graph()
     for seed in (1, 1, 2):
-        Crew(world, HashedValues(2 + seed), SearchConfig(passes=seed), batch=1 + seed, seed=seed)
+        Pool(world, HashedValues(2 + seed), SearchConfig(passes=seed), batch=1 + seed, seed=seed)
     first, again, other = (stream.number for stream in world.streams)
     assert first == again != other
 
 
 def test_a_search_tells_what_it_will_want_next():
     stream = Stream(0)
-    search = Search(make_graph(), HashedValues(2), CONFIG, batch=3, num_episodes=7, starts=stream, lane=1, lanes=2)
+    search = MCTS(make_graph(), HashedValues(2), CONFIG, batch=3, num_episodes=7, starts=stream, worker=1, workers=2)
     assert stream.calls == [([1, 3, 5], [7, 9, 11])]
     search.play()
     assert [number for numbers, _ in stream.calls for number in numbers] == list(range(1, 14, 2))
@@ -96,7 +97,7 @@ def test_a_search_tells_what_it_will_want_next():
 
 
 def test_a_resumed_search_goes_on_with_the_next_number():
-    whole, first, second = (Crew(make_graph(), HashedValues(2), CONFIG, batch=5, lanes=2, seed=1) for _ in range(3))
+    whole, first, second = (Pool(make_graph(), HashedValues(2), CONFIG, batch=5, workers=2, seed=1) for _ in range(3))
     for _ in range(4):
         whole.step(), first.step()
     second.load_state_dict(first.state_dict())
@@ -107,7 +108,7 @@ def test_a_resumed_search_goes_on_with_the_next_number():
 
 def test_a_stream_of_misfits_is_refused():
     with pytest.raises(BathysphereError, match=r"starts are uint8 of shape \(1, 12\); expected uint8 \[n, 11\]"):
-        Search(make_graph(), HashedValues(2), CONFIG, starts=Stream(0, size=12))
+        MCTS(make_graph(), HashedValues(2), CONFIG, starts=Stream(0, size=12))
 
 
 def test_which_worlds_have_numbered_starts():
@@ -119,16 +120,16 @@ def test_which_worlds_have_numbered_starts():
 
 def test_a_fixed_set_of_levels_is_drawn_from():
     world = Sokoban(SokobanConfig(max_steps=2), levels=generate(2, BOARDS))
-    episodes = Crew(world, HashedValues(2), CONFIG, batch=4, lanes=2, num_episodes=30).play()
+    episodes = Pool(world, HashedValues(2), CONFIG, batch=4, workers=2, num_episodes=30).play()
     assert len({episode.states[0].tobytes() for episode in episodes}) == 2
 
 
 def test_no_board_comes_twice_whatever_plays():
     def boards(**options):
-        crew = Crew(SOKOBAN, HashedValues(3), CONFIG, seed=4, num_episodes=40, **options)
-        return told(crew.play())
+        pool = Pool(SOKOBAN, HashedValues(3), CONFIG, seed=4, num_episodes=40, **options)
+        return told(pool.play())
 
-    alone, together = boards(batch=6, lanes=2), boards(batch=6, lanes=2, processes=2)
+    alone, together = boards(batch=6, workers=2), boards(batch=6, workers=2, processes=2)
     assert alone == together
     size = SOKOBAN.state_size
     first = [states[:size] for _, states, *_ in alone]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Crew, Search, SearchConfig
-from bathysphere.planning.episode_values import SteadyValues
+from bathysphere.planning import MCTS, Pool, SearchConfig
+from bathysphere.planning.episode_values import EpisodeValues
 from tests.oracles.compiled_graph import CompiledGraph
 from tests.oracles.random_graph import HashedValues, RandomGraph, TableValues
 
@@ -48,7 +48,7 @@ def told(episodes):
 def make(steady, world_seed=0, batch=1):
     world = RandomGraph.draw(np.random.default_rng(world_seed))
     values = ChangingValues(3)
-    search = Search(world, values, CONFIG, batch=batch, starts=Beginnings(world, values), steady=steady)
+    search = MCTS(world, values, CONFIG, batch=batch, starts=Beginnings(world, values), steady=steady)
     return values, search
 
 
@@ -72,7 +72,7 @@ def test_an_episode_does_not_notice_that_values_change(world_seed):
 
 
 def test_each_slot_has_the_values_of_its_own_beginning():
-    steady, observations = SteadyValues(4, 3), np.arange(8, dtype=np.float32)[:, None]
+    steady, observations = EpisodeValues(4, 3), np.arange(8, dtype=np.float32)[:, None]
     for seed, slots in ((7, [0, 1, 2, 3]), (8, [2]), (9, [0, 3])):
         steady.begin(np.array(slots), ChangingValues(3, seed))
     slots = np.array([3, 0, 1, 2, 2, 1, 0, 3])
@@ -91,7 +91,7 @@ def test_a_resumed_search_goes_on_with_the_values_of_its_episodes():
         values._seed = NOISE + step
         search.step()
     other.load_state_dict(search.state_dict())
-    other._starts.generation = search._starts.generation
+    other._starts._starts.generation = search._starts._starts.generation
     for step in range(40):
         values._seed, other_values._seed = NOISE + step, NOISE - step
         assert told(search.step()) == told(other.step())
@@ -100,7 +100,7 @@ def test_a_resumed_search_goes_on_with_the_values_of_its_episodes():
 def test_processes_keep_to_the_values_of_their_episodes():
     def make_crew(processes):
         world, values = RandomGraph.draw(np.random.default_rng(5)), ChangingValues(2)
-        return values, Crew(world, values, CONFIG, batch=5, lanes=2, processes=processes, steady=True)
+        return values, Pool(world, values, CONFIG, batch=5, workers=2, processes=processes, steady=True)
 
     (values, here), (other_values, elsewhere) = make_crew(1), make_crew(2)
     for step in range(40):
@@ -118,13 +118,13 @@ def test_a_table_is_not_played_in_place_but_gives_the_same_episodes():
     world = CompiledGraph.of(RandomGraph.draw(rng))
     values = CopiedTable(rng.normal(size=(len(world.target), 2)).astype(np.float32))
     steady, in_place = (
-        Search(world, values, CONFIG, batch=3, num_episodes=30, steady=steady) for steady in (True, False)
+        MCTS(world, values, CONFIG, batch=3, num_episodes=30, steady=steady) for steady in (True, False)
     )
     assert told(steady.play()) == told(in_place.play())
-    assert steady.seconds["model"] > 0 == in_place.seconds["model"]
+    assert steady.work.seconds["model"] > 0 == in_place.work.seconds["model"]
 
 
 def test_values_that_cannot_be_copied_are_refused():
     world = RandomGraph.draw(np.random.default_rng(0))
     with pytest.raises(BathysphereError, match="snapshot method, and HashedValues has none"):
-        Search(world, HashedValues(2), CONFIG, steady=True)
+        MCTS(world, HashedValues(2), CONFIG, steady=True)

@@ -9,7 +9,7 @@ import pytest
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.domains.base import Categories, Features
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from bathysphere.planning.graph.arena import check_graph
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 from tests.oracles.compiled_graph import CompiledGraph
@@ -51,7 +51,7 @@ def make_sea(size=8, num_members=5):
 def is_in_place(search):
     """Tells by the clock: in place, the model is never asked by itself."""
     search.step()
-    return search.seconds["model"] == 0.0 and search.model_calls > 0
+    return search.work.seconds["model"] == 0.0 and search.work.model_calls > 0
 
 
 def told(episodes):
@@ -68,7 +68,7 @@ def test_deep_sea(measure):
     config = SearchConfig(passes=10, num_subsampled=3, avoid_loops=False, **measure)
     search, _ = play_in_lockstep(*make_sea(), config, batch=3, seed=1, steps=4 if QUICK else 25)
     assert QUICK or not search.active.any()
-    assert search.seconds["model"] == 0.0
+    assert search.work.seconds["model"] == 0.0
 
 
 @pytest.mark.kernels
@@ -77,7 +77,7 @@ def test_every_risk_measure(risk):
     for seed in range(NUM_GRAPHS):
         config = SearchConfig(risk=risk, risk_coef=1.5, passes=5)
         search, _ = play_in_lockstep(*draw(seed), config, batch=3, seed=seed)
-        assert search.seconds["model"] == 0.0
+        assert search.work.seconds["model"] == 0.0
 
 
 @pytest.mark.kernels
@@ -99,7 +99,7 @@ def test_states_with_and_without_padding(state_size, num_actions):
         if world.target.shape[1] == num_actions
     )
     search, _ = play_in_lockstep(world, values, CONFIG, batch=2, seed=0)
-    assert search.seconds["model"] == 0.0
+    assert search.work.seconds["model"] == 0.0
 
 
 # Against the way through Python.
@@ -116,11 +116,11 @@ def test_many_moves_at_once_equal_lock_step(moves):
         starts = world.encode(np.flatnonzero(~world.is_end))
         config = dataclasses.replace(CONFIG, num_subsampled=1)
         limited = {"batch": 4, "seed": seed, "num_episodes": 15, "starts": starts}
-        fast, slow = Search(world, values, config, **limited), Search(world, Detour(values), config, **limited)
+        fast, slow = MCTS(world, values, config, **limited), MCTS(world, Detour(values), config, **limited)
         for _ in range(4):
             expected = [episode for _ in range(moves) for episode in slow.step()]
             assert told(fast.step(moves)) == told(expected)
-            assert (fast.model_calls, fast.network_calls) == (slow.model_calls, slow.network_calls)
+            assert (fast.work.model_calls, fast.work.network_calls) == (slow.work.model_calls, slow.work.network_calls)
             state, other = fast.state_dict(), slow.state_dict()
             assert {k: v.tobytes() for k, v in state.items()} == {k: v.tobytes() for k, v in other.items()}
             check_graph(fast.arena)
@@ -132,35 +132,35 @@ def test_many_moves_at_once_equal_lock_step(moves):
 
 def test_lock_step_makes_many_moves_too():
     world, values = draw(3)
-    one, other = (Search(world, Detour(values), CONFIG, batch=4, seed=1, num_episodes=9) for _ in range(2))
+    one, other = (MCTS(world, Detour(values), CONFIG, batch=4, seed=1, num_episodes=9) for _ in range(2))
     expected = [episode for _ in range(5) for episode in one.step()]
-    assert told(other.step(moves=5)) == told(expected)
+    assert told(other.step(5)) == told(expected)
 
 
 def test_play_equals_lock_step():
     world, values = draw(7)
-    fast, slow = (Search(world, v, CONFIG, batch=3, num_episodes=11) for v in (values, Detour(values)))
+    fast, slow = (MCTS(world, v, CONFIG, batch=3, num_episodes=11) for v in (values, Detour(values)))
     assert told(fast.play()) == told(slow.play())
-    assert 0 < fast.network_batches <= fast.network_calls
-    assert fast.seconds["model"] == 0.0 < fast.seconds["sweep"]
-    assert slow.seconds["model"] > 0.0
+    assert 0 < fast.work.network_batches <= fast.work.network_calls
+    assert fast.work.seconds["model"] == 0.0 < fast.work.seconds["sweep"]
+    assert slow.work.seconds["model"] > 0.0
 
 
 @pytest.mark.kernels
 def test_the_arena_grows_in_the_middle_of_a_step():
     domain, values = make_sea(size=20)
     config = SearchConfig(passes=60 if QUICK else 200, risk_coef=5.0, avoid_loops=False)
-    fast, slow = (Search(domain, v, config, batch=2, seed=3, num_episodes=3) for v in (values, Detour(values)))
+    fast, slow = (MCTS(domain, v, config, batch=2, seed=3, num_episodes=3) for v in (values, Detour(values)))
     before = fast.arena.nodes.shape
-    assert told(fast.step(moves=12)) == told([e for _ in range(12) for e in slow.step()])
+    assert told(fast.step(12)) == told([e for _ in range(12) for e in slow.step()])
     assert fast.arena.nodes.shape > before
     assert fast.state_dict()["arena.sums"].tobytes() == slow.state_dict()["arena.sums"].tobytes()
 
 
 def test_what_was_learnt_is_seen_at_once():
     domain, values = make_sea()
-    fast, slow = (Search(domain, v, CONFIG, batch=2, seed=1, num_episodes=8) for v in (values, Detour(values)))
-    first = told(fast.step(moves=9)), told(slow.step(moves=9))
+    fast, slow = (MCTS(domain, v, CONFIG, batch=2, seed=1, num_episodes=8) for v in (values, Detour(values)))
+    first = told(fast.step(9)), told(slow.step(9))
     values.load_weights({"table": values.weights()["table"][::-1]})
     second = told(fast.play()), told(slow.play())
     assert first[0] == first[1]
@@ -199,8 +199,8 @@ class Doubled(Ensemble):
 
 
 def test_it_is_taken_for_compiled_rules_and_a_table():
-    assert is_in_place(Search(*make_sea(), CONFIG))
-    assert is_in_place(Search(*draw(0), CONFIG))
+    assert is_in_place(MCTS(*make_sea(), CONFIG))
+    assert is_in_place(MCTS(*draw(0), CONFIG))
 
 
 def test_replaced_rules_and_values_are_not_bypassed():
@@ -209,13 +209,13 @@ def test_replaced_rules_and_values_are_not_bypassed():
     replaced.successors = Shallow(domain.config).successors
     doubled = Doubled(ValuesConfig("linear", bias=False), OptimiserConfig(), domain.observation, seed=0)
     for world in (Shallow(domain.config), Wrapped(domain), replaced):
-        assert not is_in_place(Search(world, values, CONFIG))
-    assert not is_in_place(Search(domain, doubled, CONFIG))
+        assert not is_in_place(MCTS(world, values, CONFIG))
+    assert not is_in_place(MCTS(domain, doubled, CONFIG))
 
 
 def test_another_model_is_asked():
     domain, values = make_sea()
-    assert not is_in_place(Search(domain, values, CONFIG, model=DeepSea(domain.config)))
+    assert not is_in_place(MCTS(domain, values, CONFIG, model=DeepSea(domain.config)))
 
 
 @pytest.mark.parametrize(
@@ -231,14 +231,14 @@ def test_a_table_that_does_not_fit_is_left_alone(spoil):
     world, values = draw(1)
     detour = Detour(values)
     detour.table = spoil(np.repeat(values.table, 2, axis=1)[:, ::2])
-    assert not is_in_place(Search(world, detour, CONFIG))
+    assert not is_in_place(MCTS(world, detour, CONFIG))
 
 
 def test_features_and_grids_are_left_alone():
     world, values = draw(1)
     grid = dataclasses.replace(world, observation=Categories((2, 1), len(world.target)))
-    assert not is_in_place(Search(grid, values, CONFIG))
-    assert not is_in_place(Search(dataclasses.replace(world, observation=Features(1)), values, CONFIG))
+    assert not is_in_place(MCTS(grid, values, CONFIG))
+    assert not is_in_place(MCTS(dataclasses.replace(world, observation=Features(1)), values, CONFIG))
 
 
 # What is refused.
@@ -246,7 +246,7 @@ def test_features_and_grids_are_left_alone():
 
 def test_numbers_that_are_not_finite():
     world, values = draw(2)
-    search = Search(world, values, CONFIG)
+    search = MCTS(world, values, CONFIG)
     values.table[1:] = np.nan
     with pytest.raises(BathysphereError, match=r"not finite.*learning rate"):
         search.step(20)
@@ -275,4 +275,4 @@ def test_a_category_beside_the_table(shift):
     world = Lost.of(graph)
     world.shift = shift
     with pytest.raises(BathysphereError, match=r"category .* outside 0 to \d+; .*check_domain"):
-        Search(world, values, CONFIG).step(20)
+        MCTS(world, values, CONFIG).step(20)

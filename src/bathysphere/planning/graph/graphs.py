@@ -1,0 +1,90 @@
+"""The search graphs of B episodes, with everything that kernels are handed besides them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import States
+from bathysphere.planning.config import SearchConfig
+from bathysphere.planning.graph import kernels, scoring
+from bathysphere.planning.graph.arena import Arena, Sizes, allocate, ensure_room, pack, unpack
+from bathysphere.planning.graph.compiled import Scratch, translate
+
+
+class Graphs:
+    """The arena of B episodes, the numbers of the config that kernels need, and their scratch memory.
+
+    Args:
+      sizes: of the arena.
+      config: how actions are ranked; its `passes` decide how much room a step needs.
+    """
+
+    def __init__(self, sizes: Sizes, config: SearchConfig) -> None:
+        self.sizes, self.config = sizes, config
+        self.rules, self.addresses = translate(config)
+        self.arena: Arena = allocate(sizes, memory_limit=config.memory_limit_mb << 20)
+        num_actions, num_drawn = sizes.num_actions, sizes.num_subsampled
+        self.scratch = Scratch(
+            eligible=np.empty(num_actions, np.bool_),
+            scores=np.empty(num_actions),
+            drawn=np.empty(num_drawn),
+            q=np.empty((num_actions, num_drawn)),
+            value=np.empty(sizes.num_members),
+        )
+        self._padded = np.zeros((sizes.batch, num_actions, sizes.words * 8), np.uint8)
+
+    @property
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        """What most kernels take first: arena, scratch, rules and addresses."""
+        return self.arena, self.scratch, self.rules, self.addresses
+
+    @property
+    def root_states(self) -> States:
+        """The state each episode is in, uint8 [B, S]."""
+        slots = np.arange(self.sizes.batch)
+        states = self.arena.nodes["state"][slots, self.arena.episodes["root"]]
+        return self.states(self.arena.words[slots, states])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arena, in bytes."""
+        return sum(array.nbytes for array in self.arena)
+
+    def make_room(self) -> None:
+        """Grows the arena until one more step of every episode fits."""
+        self.arena = ensure_room(self.arena, self.sizes, self.config.passes, self.config.memory_limit_mb << 20)
+
+    def start(self, slots: NDArray[np.intp], states: States, seeds: NDArray[np.uint64]) -> None:
+        """Begins an episode in each of `slots` [k] at `states`, uint8 [k, S]. Their values are still missing."""
+        kernels.start(self.arena, self.config.transpositions, slots, self.words(states), seeds)
+
+    def choose(self, active: NDArray[np.bool_], actions: NDArray[np.int32]) -> None:
+        """Chooses the next action of every active episode. Mutates: actions [B]; the episodes' random streams."""
+        scoring.choose(*self.kernel_arguments, active, actions)
+
+    def states(self, words: NDArray[np.uint64]) -> States:
+        """Returns the states in rows of words, uint8 [..., S], contiguous."""
+        return np.ascontiguousarray(words.view(np.uint8)[..., : self.sizes.state_size])
+
+    def words(self, states: States) -> NDArray[np.uint64]:
+        """Returns rows of words, uint64 [..., W], holding the states; valid until the next call."""
+        if self.sizes.state_size % 8 == 0 and states.flags.c_contiguous:
+            return states.view(np.uint64)
+        if states.ndim == 2:
+            padded = np.zeros((len(states), self.sizes.words * 8), np.uint8)
+        else:
+            padded = self._padded[: len(states)]
+        padded[..., : self.sizes.state_size] = states
+        return padded.view(np.uint64)
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns all graphs without unused memory."""
+        return pack(self.arena)
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restores what `state_dict` returned; sizes must be the same."""
+        self.arena = unpack(state, self.sizes, memory_limit=self.config.memory_limit_mb << 20)
