@@ -8,8 +8,8 @@ from gymnasium.utils.env_checker import check_env
 import bathysphere.gym
 from bathysphere.domains.deep_sea.domain import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.gym import DomainEnv, GymDomain
-from bathysphere.testing import check_domain
+from bathysphere.gym import DomainEnv
+from tests.domains.corridor import Corridor
 
 IDS = ["bathysphere/DeepSea-v0", "bathysphere/ToyMontezuma-v0", "bathysphere/Sokoban-v0"]
 
@@ -98,58 +98,13 @@ def test_mistakes_get_a_sentence():
         env.set_state(env.get_state()._replace(state=b"123"))
 
 
-def toy_text(name, **kwargs):
-    """Wraps one of Gymnasium's toy_text environments, whose whole state is the integer `s`."""
-
-    def set_state(env, saved):
-        env.s = int.from_bytes(saved, "little")
-
-    return GymDomain(
-        gymnasium.make(name, **kwargs),
-        get_state=lambda env: int(env.s).to_bytes(2, "little"),
-        set_state=set_state,
-        get_observation=lambda env: env.s,
-        max_steps=100,
-    )
-
-
-def test_frozen_lake_as_a_domain():
-    domain = toy_text("FrozenLake-v1", is_slippery=False)
-    check_domain(domain, np.random.default_rng(0), num_states=40)
-    state = domain.initial(1, np.random.default_rng(0))
-    assert (domain.state_size, domain.observation.num_categories) == (3, 16)
-    rewards = []
-    for action in [1, 1, 2, 1, 2, 2]:  # down, down, right, down, right, right
-        out = domain.successors(state)
-        state = out.states[:, action]
-        rewards.append(float(out.rewards[0, action]))
-    assert rewards == [0, 0, 0, 0, 0, 1]
-    assert out.solved[0, 2]
-    assert domain.observe(state).tolist() == [[15]]
-
-
-def test_taxi_as_a_domain_and_back_as_an_environment():
-    domain = toy_text("Taxi-v4", render_mode="ansi")
-    check_domain(domain, np.random.default_rng(0), num_states=40)
-    assert "+---------+" in domain.text(domain.initial(1, np.random.default_rng(0))[0])
-    env = DomainEnv(domain)
-    observation, _ = env.reset(seed=0)
-    assert observation in env.observation_space
-    assert env.step(0)[1] == -1.0
-
-
-def test_environments_a_domain_cannot_come_from_get_a_sentence():
-    def nothing(*_):
-        return b""
-
-    with pytest.raises(BathysphereError, match="Discrete action space"):
-        GymDomain(gymnasium.make("Pendulum-v1"), nothing, nothing, nothing, 100)
-    with pytest.raises(BathysphereError, match="reads Discrete, MultiDiscrete"):
-        GymDomain(gymnasium.make("Blackjack-v1"), nothing, nothing, nothing, 100)
-    lengths = iter([b"12", b"123"])
-    domain = GymDomain(gymnasium.make("CartPole-v1"), lambda env: next(lengths), nothing, nothing, 100)
-    with pytest.raises(BathysphereError, match="get_state returned 3 bytes after 2"):
-        domain.initial(1, np.random.default_rng(0))
+def test_a_domain_without_pictures_shows_its_bytes():
+    env = DomainEnv(Corridor(), render_mode="ansi")
+    env.reset(seed=0)
+    assert env.render() == env.get_state().state.hex()
+    picture = DomainEnv(Corridor(), render_mode="rgb_array")
+    picture.reset(seed=0)
+    assert picture.render().shape == (32, 32, 3)
 
 
 def test_ids_are_registered_once():

@@ -6,43 +6,14 @@ import numba
 import numpy as np
 import pytest
 
-from bathysphere.domains.base import Categories, CompiledRules, Features, Successors
+from bathysphere.domains.base import Categories, CompiledRules, Features
 from bathysphere.testing import ConformanceError, check_domain
-
-
-class Corridor:
-    """Five cells; the right end is the goal, the left end a pit. The state is the cell."""
-
-    name = "corridor"
-    state_size = 1
-    action_names = ("left", "right")
-    max_steps = 10
-    observation = Categories((1,), 5)
-
-    def initial(self, n, rng):
-        return rng.integers(1, 4, size=(n, 1)).astype(np.uint8)
-
-    def successors(self, states):
-        cells = states.astype(int)
-        moved = np.where((cells == 0) | (cells == 4), cells, cells + np.array([-1, 1])).astype(np.uint8)
-        rewards = ((moved == 4) & (cells != 4)).astype(np.float64)
-        return Successors(moved[:, :, None], rewards, (moved == 0) | (moved == 4), moved == 4)
-
-    def observe(self, states):
-        return states.astype(np.int32)
-
-    def render(self, state):
-        picture = np.zeros((1, 5, 3), np.uint8)
-        picture[0, state[0]] = 255
-        return picture
-
-    def text(self, state):
-        return "".join("o" if cell == state[0] else "." for cell in range(5))
+from tests.domains.corridor import Corridor, DrawnCorridor
 
 
 def broken(**overrides):
-    """Returns a Corridor with some attributes or methods replaced."""
-    return type("Broken", (Corridor,), overrides)()
+    """Returns a corridor with some attributes or methods replaced."""
+    return type("Broken", (DrawnCorridor,), overrides)()
 
 
 def changed(function):
@@ -216,6 +187,7 @@ BROKEN = {
 
 def test_an_honest_domain_passes():
     check_domain(Corridor(), np.random.default_rng(0))
+    check_domain(DrawnCorridor(), np.random.default_rng(0))
     check_domain(broken(**offering()), np.random.default_rng(0))
     check_domain(broken(**offering(successors=step_compiled)), np.random.default_rng(0))
 

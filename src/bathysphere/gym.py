@@ -1,4 +1,4 @@
-"""Gymnasium environments out of domains, and domains out of Gymnasium environments.
+"""Gymnasium environments out of domains. `GymDomain`, offered here too, is the other direction.
 
     import gymnasium, bathysphere.gym
     env = gymnasium.make("bathysphere/DeepSea-v0", size=20)
@@ -8,19 +8,20 @@ Without the second import, `gymnasium.make("bathysphere.gym:bathysphere/DeepSea-
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
 
 from bathysphere.domains import domain_names, find_domain, make_domain
-from bathysphere.domains.base import Categories, Domain, Features, ObservationSpec, States, Successors, as_rows
+from bathysphere.domains.adapters.gymnasium import GymDomain
+from bathysphere.domains.base import Domain, Features, States, as_rows
+from bathysphere.domains.presentation import picture_of, text_of
 from bathysphere.errors import BathysphereError
+
+__all__ = ["DomainEnv", "EnvState", "GymDomain", "make_env"]
 
 
 class EnvState(NamedTuple):
@@ -78,7 +79,7 @@ class DomainEnv(gymnasium.Env[NDArray[np.generic], np.int64]):
         if self.render_mode is None:
             raise BathysphereError("This environment draws nothing. Make it with render_mode='rgb_array' or 'ansi'.")
         state = self._need_state()[0]
-        return self.domain.render(state) if self.render_mode == "rgb_array" else self.domain.text(state)
+        return picture_of(self.domain, state) if self.render_mode == "rgb_array" else text_of(self.domain, state)
 
     def get_state(self) -> EnvState:
         """Returns the state of the world, the step counter and the random generator."""
@@ -108,132 +109,6 @@ def _space(domain: Domain) -> spaces.Space[Any]:
         return spaces.Box(-limit, limit, (spec.size,), np.float32)
     dtype: Any = domain.observe(np.zeros((0, domain.state_size), np.uint8)).dtype
     return spaces.MultiDiscrete(np.full(spec.shape, spec.num_categories), dtype=dtype)
-
-
-class GymDomain:
-    """A domain out of a deterministic Gymnasium environment whose state can be saved and restored as bytes.
-
-    The environment is stepped one state at a time, so this is as fast as it is. A row is the environment's
-    bytes and one byte more: 0 while the episode goes on, 1 ended, 2 ended in success. Truncation by the
-    environment is
-    ignored: it is not part of the state. `bathysphere.testing.check_domain` tells whether all of this holds.
-    """
-
-    def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        get_state: Callable[[Any], bytes],
-        set_state: Callable[[Any, bytes], None],
-        get_observation: Callable[[Any], Any],
-        max_steps: int,
-        is_solved: Callable[[float, dict[str, Any]], bool] | None = None,
-    ) -> None:
-        """Wraps `env`; the three functions get its innermost environment, `env.unwrapped`.
-
-        Args:
-          env: has a Discrete action space and a Discrete, MultiDiscrete or Box observation space.
-          get_state: returns everything the future depends on, always as many bytes.
-          set_state: restores it.
-          get_observation: returns what the environment would show in its current state.
-          max_steps: the usual time limit, in steps.
-          is_solved: whether an episode that ended with this reward and info is a success. None: if its last
-            reward is above 0.
-        """
-        if not isinstance(env.action_space, spaces.Discrete):
-            raise BathysphereError(f"GymDomain needs a Discrete action space; got {env.action_space}.")
-        self._env, self._inner = env, env.unwrapped
-        self._get, self._set, self._look = get_state, set_state, get_observation
-        self._first_action = int(env.action_space.start)
-        self._is_solved = is_solved or (lambda reward, info: reward > 0)
-        self.name = env.spec.id if env.spec else type(self._inner).__name__
-        self.action_names = tuple(f"action-{number}" for number in range(int(env.action_space.n)))
-        self.max_steps = max_steps
-        self.observation = _spec(env.observation_space)
-        env.reset(seed=0)
-        self.state_size = len(get_state(self._inner)) + 1
-
-    def initial(self, n: int, rng: np.random.Generator) -> States:
-        """Resets the environment `n` times with seeds from `rng`."""
-        rows = np.zeros((n, self.state_size), np.uint8)
-        for row in rows:
-            self._env.reset(seed=int(rng.integers(2**31)))
-            self._save(row)
-        return rows
-
-    def successors(self, states: States) -> Successors:
-        """Restores each state and steps the environment, once for each action."""
-        rows = as_rows(states, self.state_size)
-        shape = (len(rows), len(self.action_names))
-        out = Successors(
-            np.repeat(rows[:, None], shape[1], axis=1),
-            np.zeros(shape),
-            np.repeat(rows[:, -1:] > 0, shape[1], axis=1),
-            np.repeat(rows[:, -1:] == 2, shape[1], axis=1),
-        )
-        for i in np.flatnonzero(rows[:, -1] == 0):
-            for action in range(shape[1]):
-                self._restore(rows[i])
-                _, reward, terminated, _, info = self._inner.step(action + self._first_action)
-                solved = bool(terminated) and self._is_solved(float(reward), info)
-                out.rewards[i, action], out.terminal[i, action] = float(reward), terminated
-                out.solved[i, action] = solved
-                self._save(out.states[i, action])
-                out.states[i, action, -1] = bool(terminated) + solved
-        return out
-
-    def observe(self, states: States) -> NDArray[np.generic]:
-        """Restores each state and asks for its observation."""
-        rows = as_rows(states, self.state_size)
-        spec = self.observation
-        shape = (spec.size,) if isinstance(spec, Features) else spec.shape
-        seen = np.zeros((len(rows), *shape), np.float32 if isinstance(spec, Features) else np.int32)
-        for i, row in enumerate(rows):
-            self._restore(row)
-            seen[i] = np.reshape(self._look(self._inner), shape)
-        return seen
-
-    def render(self, state: States) -> NDArray[np.uint8]:
-        """Returns the environment's own picture in mode rgb_array, otherwise the bytes in hexadecimal."""
-        if self._inner.render_mode == "rgb_array":
-            self._restore(state)
-            return np.asarray(self._inner.render(), np.uint8)
-        lines = textwrap.wrap(state.tobytes().hex(" "), 48)
-        image = Image.new("RGB", (320, 16 * len(lines) + 16), "white")
-        ImageDraw.Draw(image).multiline_text((8, 8), "\n".join(lines), fill="black")
-        return np.asarray(image).copy()
-
-    def text(self, state: States) -> str:
-        """Returns the environment's own text in mode ansi, otherwise the bytes in hexadecimal."""
-        if self._inner.render_mode == "ansi":
-            self._restore(state)
-            return str(self._inner.render())
-        return state.tobytes().hex(" ")
-
-    def _save(self, row: States) -> None:
-        saved = self._get(self._inner)
-        if len(saved) != self.state_size - 1:
-            raise BathysphereError(
-                f"get_state returned {len(saved)} bytes after {self.state_size - 1} at first. "
-                "States must all have one length; pad the shorter ones."
-            )
-        row[:-1] = np.frombuffer(saved, np.uint8)
-
-    def _restore(self, row: States) -> None:
-        self._set(self._inner, row[:-1].tobytes())
-
-
-def _spec(space: spaces.Space[Any]) -> ObservationSpec:
-    match space:
-        case spaces.Discrete(start=0):
-            return Categories((1,), int(space.n))
-        case spaces.MultiDiscrete() if not space.start.any():
-            return Categories(space.nvec.shape, int(space.nvec.max()))
-        case spaces.Box():
-            return Features(int(np.prod(space.shape)))
-    raise BathysphereError(
-        f"GymDomain reads Discrete, MultiDiscrete (from 0) and Box observations; got {space}. "
-        "Wrap the environment so that it has one of these."
-    )
 
 
 def make_env(world: str, render_mode: str | None = None, **fields: Any) -> DomainEnv:

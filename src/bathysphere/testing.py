@@ -15,7 +15,18 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Categories, Compilable, Domain, Features, NumberedStarts, States, Successors
+from bathysphere.domains.base import (
+    Categories,
+    Compilable,
+    Domain,
+    Features,
+    NumberedStarts,
+    Renderer,
+    States,
+    Successors,
+    TextRenderer,
+)
+from bathysphere.domains.presentation import picture_of, text_of
 
 
 class ConformanceError(AssertionError):
@@ -126,8 +137,8 @@ def check_purity(domain: Domain, states: States) -> None:
     _require(np.array_equal(states, untouched), "observe must not change its argument; it did.")
     _require(np.array_equal(domain.observe(states), seen), "observe must be deterministic; two calls differ.")
     state = untouched[0].copy()
-    domain.render(state)
-    domain.text(state)
+    picture_of(domain, state)
+    text_of(domain, state)
     _require(np.array_equal(state, untouched[0]), "render and text must not change their argument; one did.")
 
 
@@ -203,16 +214,18 @@ def check_compiled_rules(domain: Domain, states: States) -> None:
 
 
 def check_pictures(domain: Domain, states: States) -> None:
-    """Every kind of state met can be drawn, as RGB and as text; pictures of one world have one size."""
-    shapes = set()
-    for state in (states[0], states[-1], states[len(states) // 2]):
-        picture = domain.render(state)
-        good = isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3
-        _require(good and picture.shape[2] == 3, "render must return uint8 [height, width, 3]; it did not.")
-        shapes.add(picture.shape)
-        text = domain.text(state)
-        _require(isinstance(text, str) and bool(text), "text must return a non-empty string; it did not.")
-    _require(len(shapes) == 1, f"render must draw all states in one size; got {sorted(shapes)}.")
+    """Pictures and text, if there are any, are there for every kind of state met; pictures have one size."""
+    shown = (states[0], states[-1], states[len(states) // 2])
+    if isinstance(domain, Renderer):
+        pictures = [domain.render(state) for state in shown]
+        for picture in pictures:
+            good = isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3
+            _require(good and picture.shape[2] == 3, "render must return uint8 [height, width, 3]; it did not.")
+        shapes = {picture.shape for picture in pictures}
+        _require(len(shapes) == 1, f"render must draw all states in one size; got {sorted(shapes)}.")
+    if isinstance(domain, TextRenderer):
+        for text in map(domain.text, shown):
+            _require(isinstance(text, str) and bool(text), "text must return a non-empty string; it did not.")
 
 
 def _pairs(one: Successors, other: Successors) -> list[tuple[str, NDArray[np.generic], NDArray[np.generic]]]:

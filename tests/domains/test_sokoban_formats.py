@@ -43,13 +43,13 @@ def some_levels(draw: st.DrawFn) -> list[Level]:
     return levels
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(some_levels(), st.booleans())
 def test_sok_round_trip_keeps_everything(levels: list[Level], run_length: bool) -> None:
     assert parse_levels(format_levels(levels, "sok", run_length)) == levels
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(some_levels(), st.sampled_from(["boxoban", "xsb"]))
 def test_boxoban_and_xsb_round_trips_keep_boards_and_titles(levels: list[Level], style: Format) -> None:
     back = parse_levels(format_levels(levels, style))
@@ -59,7 +59,7 @@ def test_boxoban_and_xsb_round_trips_keep_boards_and_titles(levels: list[Level],
     assert all(np.array_equal(a.grid, b.grid) for a, b in zip(back, levels, strict=True))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text("# .*$@+-_|0379²;:\nTitleSolution", max_size=80))
 def test_any_text_gives_levels_or_a_sentence(text: str) -> None:
     try:

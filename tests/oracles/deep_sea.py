@@ -32,3 +32,10 @@ class DeepSeaOracle:
         if solved:
             reward = 1.0 if self.horizon == "code" else 1.0 - 0.01 / self.steps
         return y.to_bytes(2, "little") + x.to_bytes(2, "little"), reward, done, solved
+
+
+def successor_calls(domain, states):
+    """Returns calls for `bathysphere bench`, each of which computes one successor of one of `states`."""
+    twin = DeepSeaOracle(domain.config.size)
+    rows = [state.tobytes() for state in states]
+    return [lambda row=row, a=a: twin.step(row, a) for row in rows for a in range(twin.num_actions)]

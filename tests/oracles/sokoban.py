@@ -73,6 +73,14 @@ def successor(
     return board.rows(), reward, board.solved()
 
 
+def successor_calls(domain, states):
+    """Returns calls for `bathysphere bench`, each of which computes one successor of one of `states`."""
+    pay = domain.config.rewards
+    prices = (pay.step, pay.box_on_target, pay.box_off_target, pay.finished)
+    boards = [domain.text(state).split("\n") for state in states]
+    return [lambda b=b, letter=letter: successor(b, letter, *prices) for b in boards for letter in WALKS]
+
+
 def plays_out(rows: list[str], moves: str) -> bool:
     """Tells whether LURD moves are possible, push exactly at capitals, and solve the board with the last."""
     board = Board(rows)

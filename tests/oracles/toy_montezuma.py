@@ -96,3 +96,11 @@ class ToyMontezumaOracle:
         if y == self.height:
             return (room[0], room[1] + 1), (x, 0)
         return room, (x, y)
+
+
+def successor_calls(domain, states):
+    """Returns calls for `bathysphere bench`, each of which computes one successor of one of `states`."""
+    with open(domain.world.source, encoding="utf-8") as file:
+        twin = ToyMontezumaOracle(file.read())
+    rows = [state.tobytes() for state in states]
+    return [lambda row=row, a=a: twin.step(row, a) for row in rows for a in range(twin.num_actions)]

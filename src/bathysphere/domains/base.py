@@ -1,4 +1,4 @@
-"""The contract every world keeps: rules and presentation over rows of bytes.
+"""The contract of domains: `Domain` is what all of them offer, the other protocols what one may offer besides.
 
 Shape letters used throughout the package: `B` batch of episodes, `n` any number of rows, `S` bytes per state,
 `A` actions, `E` ensemble members, `T` time.
@@ -93,12 +93,31 @@ class Domain(Model, Protocol):
         """Returns what networks see of `states`, in the form `observation` declares."""
         ...
 
+
+@runtime_checkable
+class Renderer(Protocol):
+    """What a domain may offer for pictures and films. Without it they show the state's text."""
+
     def render(self, state: States) -> NDArray[np.uint8]:
-        """Draws one state, uint8 [S], as an RGB picture, uint8 [height, width, 3]."""
+        """Draws one state, uint8 [S], as an RGB picture, uint8 [height, width, 3]; all states in one size."""
         ...
+
+
+@runtime_checkable
+class TextRenderer(Protocol):
+    """What a domain may offer for the terminal. Without it the terminal shows the state's bytes."""
 
     def text(self, state: States) -> str:
         """Draws one state, uint8 [S], with characters."""
+        ...
+
+
+@runtime_checkable
+class EpisodeRenderer(Protocol):
+    """What a domain may offer for posters: a whole episode in one picture."""
+
+    def render_episode(self, states: States) -> NDArray[np.uint8]:
+        """Draws an episode, uint8 [T, S], as an RGB picture, uint8 [height, width, 3]."""
         ...
 
 
@@ -182,15 +201,6 @@ class Symmetric(Protocol):
 
     def transform(self, states: States, rng: np.random.Generator) -> States:
         """Returns for each state, uint8 [n, S], a random one of equal value, itself perhaps."""
-        ...
-
-
-@runtime_checkable
-class EpisodeRenderer(Protocol):
-    """What a domain may offer for posters: a whole episode in one picture."""
-
-    def render_episode(self, states: States) -> NDArray[np.uint8]:
-        """Draws an episode, uint8 [T, S], as an RGB picture, uint8 [height, width, 3]."""
         ...
 
 

@@ -1,9 +1,9 @@
-"""Episodes for pictures: played at random, from given actions, or along a shortest solution."""
+"""Episodes step by step, for pictures and for people: chosen as they go, from given actions, or shortest solutions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,30 +11,92 @@ from bathysphere.domains.base import Domain, States
 from bathysphere.errors import BathysphereError
 
 
-@dataclass(frozen=True)
-class PlayedEpisode:
-    """One episode: T actions and the T + 1 states before and after them."""
-
-    states: States  # uint8 [T + 1, S]
-    actions: list[int]
-    total_reward: float
+class _Step(NamedTuple):
+    action: int
+    state: States  # after it, uint8 [S]
+    reward: float
     terminal: bool
     solved: bool
 
 
-def play(domain: Domain, start: States, choose: Callable[[States], int], max_steps: int) -> PlayedEpisode:
-    """Plays from `start`, uint8 [S], what `choose` makes of each state, until the episode ends or `max_steps`."""
-    states, total = [start], 0.0
-    actions: list[int] = []
-    terminal = solved = False
-    while not terminal and len(actions) < max_steps:
-        action = choose(states[-1])
-        out = domain.successors(states[-1][None])
-        states.append(out.states[0, action])
-        actions.append(action)
-        total += float(out.rewards[0, action])
-        terminal, solved = bool(out.terminal[0, action]), bool(out.solved[0, action])
-    return PlayedEpisode(np.stack(states), actions, total, terminal, solved)
+class PlayedEpisode:
+    """An episode that grows step by step: T actions and the T + 1 states before and after them.
+
+    Args:
+      domain: its rules.
+      start: uint8 [S].
+      max_steps: where it is cut off; the domain's own limit if not given.
+    """
+
+    def __init__(self, domain: Domain, start: States, max_steps: int | None = None) -> None:
+        self.domain, self.max_steps = domain, domain.max_steps if max_steps is None else max_steps
+        self._start, self._steps = start, list[_Step]()
+
+    @property
+    def actions(self) -> list[int]:
+        """Numbers of all actions so far."""
+        return [step.action for step in self._steps]
+
+    @property
+    def states(self) -> States:
+        """All states so far, uint8 [T + 1, S]."""
+        return np.stack([self._start, *(step.state for step in self._steps)])
+
+    @property
+    def state(self) -> States:
+        """The last state, uint8 [S]."""
+        return self._steps[-1].state if self._steps else self._start
+
+    @property
+    def total_reward(self) -> float:
+        """Sum of all rewards so far."""
+        return sum((step.reward for step in self._steps), 0.0)
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the rules ended the episode."""
+        return bool(self._steps) and self._steps[-1].terminal
+
+    @property
+    def solved(self) -> bool:
+        """Whether it is a success."""
+        return bool(self._steps) and self._steps[-1].solved
+
+    @property
+    def over(self) -> bool:
+        """Whether no step can follow: the rules ended the episode, or it is cut off."""
+        return self.terminal or len(self._steps) >= self.max_steps
+
+    def step(self, action: int) -> None:
+        """Takes a step. The caller asks whether the episode is over."""
+        states, rewards, terminal, solved = (part[0, action] for part in self.domain.successors(self.state[None]))
+        self._steps.append(_Step(action, states, float(rewards), bool(terminal), bool(solved)))
+
+    def undo(self) -> None:
+        """Takes back the last step, if there is one."""
+        self._steps = self._steps[:-1]
+
+    def restart(self) -> None:
+        """Takes back all steps."""
+        self._steps = []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns how the episode went as plain data, with the names of its actions."""
+        return {
+            "steps": len(self._steps),
+            "reward": self.total_reward,
+            "terminal": self.terminal,
+            "solved": self.solved,
+            "actions": [self.domain.action_names[step.action] for step in self._steps],
+        }
+
+
+def play(domain: Domain, start: States, choose: Callable[[States], int], max_steps: int | None = None) -> PlayedEpisode:
+    """Plays from `start`, uint8 [S], what `choose` makes of each state, until the episode is over."""
+    episode = PlayedEpisode(domain, start, max_steps)
+    while not episode.over:
+        episode.step(choose(episode.state))
+    return episode
 
 
 def parse_actions(domain: Domain, text: str) -> list[int]:

@@ -6,6 +6,7 @@ The built-in ones are imported when they are first asked for. Any other class be
 from __future__ import annotations
 
 import importlib
+from dataclasses import is_dataclass
 from typing import Any, Protocol, TypeVar
 
 from bathysphere.domains.base import Domain, DomainConfig
@@ -35,9 +36,22 @@ _CLASSES: dict[str, DomainClass] = {}
 
 
 def register_domain(domain_class: Registered) -> Registered:
-    """Makes a class with a `name` and a `Config` known; a decorator."""
+    """Makes a class known by its `name`, and as what its `Config` describes; a decorator.
+
+    Raises:
+      BathysphereError: if it lacks one of them, or has the name of a built-in domain.
+    """
     known: Any = domain_class
-    _CLASSES[known.name] = known
+    name, config = getattr(known, "name", None), getattr(known, "Config", None)
+    is_config = isinstance(config, type) and issubclass(config, DomainConfig) and is_dataclass(config)
+    if not isinstance(name, str) or not is_config:
+        raise BathysphereError(
+            f"{known.__name__} cannot be registered: it needs a name (a text) and a Config, a dataclass that extends "
+            "DomainConfig."
+        )
+    if not known.__module__.startswith(_BUILT_IN.get(name, "")):
+        raise BathysphereError(f"There is a {name} already. Choose another name for {known.__name__}.")
+    _CLASSES[name] = known
     return domain_class
 
 

@@ -1,4 +1,4 @@
-"""Generated boards on disk, so that nobody waits for them twice.
+"""Generated boards on disk, so that none is made twice.
 
 A folder for each set of generator settings, in it one for each stream, in it files of `CHUNK` boards. Nothing is lost
 if any of it disappears: what is missing, damaged or from elsewhere is made again, and is the same.
@@ -42,7 +42,7 @@ def cache_folder() -> Path | None:
         return Path(told) / "levels"
     try:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # nobody knows where home is
+    except RuntimeError:  # there is no home folder
         return None
     return caches / "bathysphere" / "levels"
 

@@ -19,12 +19,12 @@ KEEP_EVERY = 16  # new boards of a chunk after which it goes to disk
 _MAX_CHUNKS = 64  # in memory; searches side by side are rarely that far apart
 
 
-class BoardPool:
+class BoardStream:
     """Stream `stream` of the boards that `config` makes: number i is always `generate_level(config, stream, i)`.
 
-    Whoever needs a board that is not there makes it. Meanwhile a thread works ahead, so that in a run boards are
-    there when they are needed. It ends when it has done what was asked for, when nobody holds the pool any more, or
-    with the program; the generator's kernels leave the interpreter free for others. A pickled pool is the same stream.
+    `take` makes the boards that are not there yet. Meanwhile a thread works ahead, so that in a run boards are there
+    when they are needed. The thread ends when all that was asked for is made, when the stream is deleted, or with the
+    program; the generator's kernels release the interpreter's lock. A pickled stream is the same stream.
 
     Args:
       config: of the generator.
@@ -40,12 +40,12 @@ class BoardPool:
         self._writing = threading.Lock()  # held while a chunk goes to disk
         self._changed = threading.Condition()  # guards everything below
         self._chunks: OrderedDict[int, Chunk] = OrderedDict()  # the one used last comes last
-        self._in_work: set[int] = set()  # boards that somebody is making
+        self._in_work: set[int] = set()  # boards that some thread is making
         self._asked: dict[int, None] = {}  # boards that the thread is to prepare, in this order
         self._thread: threading.Thread | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BoardPool, self._made_of
+        return BoardStream, self._made_of
 
     def take(self, numbers: NDArray[np.int64], ahead: NDArray[np.int64]) -> States:
         """Returns the boards with these numbers, in any order and as often as asked for, uint8 [n, S].
@@ -70,7 +70,7 @@ class BoardPool:
                         self._in_work.add(number)
                         break
                 else:
-                    if missing:  # others make them all
+                    if missing:  # other threads make them all
                         self._changed.wait()
                     continue
             boards[row] = self._make(number)
@@ -101,9 +101,9 @@ class BoardPool:
                 self._in_work.discard(number)
                 self._changed.notify_all()
         if is_due:
-            with self._writing:  # one after the other, so that nobody replaces newer boards by older ones
+            with self._writing:  # one after the other, so that newer boards are not replaced by older ones
                 with self._changed:
-                    news = chunk.copy()  # because others go on making boards
+                    news = chunk.copy()  # because other threads go on making boards
                 self._cache.write(number // CHUNK, news)
         return board
 
@@ -133,12 +133,12 @@ class BoardPool:
                 return False
         try:
             self._make(number)
-        except Exception:  # whoever needs the board will make it and be told
+        except Exception:  # `take` meets it again and raises it
             return False
         return True
 
 
-def _work_ahead(pool: weakref.ref[BoardPool]) -> None:
-    """Prepares boards until there are enough. Holds the pool only while it makes one."""
-    while threading.main_thread().is_alive() and (held := pool()) is not None and held._prepare_one():
+def _work_ahead(stream: weakref.ref[BoardStream]) -> None:
+    """Prepares boards until there are enough. Holds the stream only while it makes one."""
+    while threading.main_thread().is_alive() and (held := stream()) is not None and held._prepare_one():
         del held

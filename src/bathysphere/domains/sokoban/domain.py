@@ -12,7 +12,7 @@ from bathysphere.domains.base import Categories, DomainConfig, ObservationSpec, 
 from bathysphere.domains.registry import register_domain
 from bathysphere.domains.sokoban import hindsight, rules
 from bathysphere.domains.sokoban.board_cache import cache_folder
-from bathysphere.domains.sokoban.board_stream import BoardPool
+from bathysphere.domains.sokoban.board_stream import BoardStream
 from bathysphere.domains.sokoban.formats import read_levels
 from bathysphere.domains.sokoban.generator import GeneratorConfig, generate
 from bathysphere.domains.sokoban.levels import Level, grid_text, pad
@@ -104,9 +104,9 @@ class Sokoban:
         fresh = generate(n, self.config.generator, int(rng.integers(2**63)))
         return np.array([level.grid for level in fresh], np.uint8).reshape(n, self.state_size)
 
-    def numbered_starts(self, stream: int) -> BoardPool | None:
+    def numbered_starts(self, stream: int) -> BoardStream | None:
         """Opens an endless stream of fresh boards; None if there is a fixed set of levels to draw from."""
-        return BoardPool(self.config.generator, stream, cache_folder()) if self.levels is None else None
+        return BoardStream(self.config.generator, stream, cache_folder()) if self.levels is None else None
 
     def successors(self, states: States) -> Successors:
         """Plays all four moves; solved boards stay as they are."""

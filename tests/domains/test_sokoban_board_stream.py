@@ -1,4 +1,4 @@
-"""The pool of boards: always what the generator makes, whatever is on the disk and whoever asks."""
+"""The stream of boards: always what the generator makes, whatever is on the disk and in whatever order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bathysphere.domains.sokoban import GeneratorConfig, board_cache, generate, generator
-from bathysphere.domains.sokoban import board_stream as pool
+from bathysphere.domains.sokoban import GeneratorConfig, board_cache, board_stream, generate, generator
 from bathysphere.domains.sokoban.board_cache import CHUNK, cache_folder, cache_size, clear_cache
-from bathysphere.domains.sokoban.board_stream import BoardPool
+from bathysphere.domains.sokoban.board_stream import BoardStream
 from bathysphere.errors import BathysphereError
 
 QUICK = GeneratorConfig(height=6, width=7, num_boxes=1, max_depth=20, max_states=50)
@@ -36,17 +35,17 @@ def made(count: int, stream: int = STREAM, config: GeneratorConfig = QUICK) -> n
 NONE = np.zeros(0, np.int64)
 
 
-def take(boards: BoardPool, numbers: Iterable[int], ahead: Iterable[int] = ()) -> np.ndarray:
+def take(boards: BoardStream, numbers: Iterable[int], ahead: Iterable[int] = ()) -> np.ndarray:
     return boards.take(np.array(list(numbers), np.int64), np.array(list(ahead), np.int64))
 
 
 def first(count: int, folder: Path | None = None, stream: int = STREAM) -> np.ndarray:
-    """Returns the first boards of a new pool."""
-    return take(BoardPool(QUICK, stream, folder), range(count))
+    """Returns the first boards of a new stream."""
+    return take(BoardStream(QUICK, stream, folder), range(count))
 
 
 def fill(folder: Path, count: int = CHUNK) -> Path:
-    """Lets a pool put boards on disk; returns the first file."""
+    """Lets a stream put boards on disk; returns the first file."""
     first(count, folder)
     wait_until(lambda: not at_work())
     (file,) = folder.glob(f"*/{STREAM}/000000.npz")
@@ -54,7 +53,7 @@ def fill(folder: Path, count: int = CHUNK) -> Path:
 
 
 def wait_until(is_so) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -74,8 +73,8 @@ def nobody_at_work():
 def test_boards_are_the_generators_in_any_order() -> None:
     boards = made(30)
     assert np.array_equal(first(30), boards)
-    assert np.array_equal(take(BoardPool(QUICK, STREAM), [7, 29, 0, 7]), boards[[7, 29, 0, 7]])
-    assert take(BoardPool(QUICK, STREAM), []).shape == (0, 42)
+    assert np.array_equal(take(BoardStream(QUICK, STREAM), [7, 29, 0, 7]), boards[[7, 29, 0, 7]])
+    assert take(BoardStream(QUICK, STREAM), []).shape == (0, 42)
     assert not np.array_equal(first(30, stream=STREAM + 1), boards)
 
 
@@ -86,17 +85,17 @@ def test_each_board_is_made_once_and_only_those_asked_for(monkeypatch) -> None:
         numbers.append(number)
         return generator.generate_level(config, seed, number)
 
-    monkeypatch.setattr(pool, "generate_level", counted)
-    boards = BoardPool(QUICK, STREAM)
+    monkeypatch.setattr(board_stream, "generate_level", counted)
+    boards = BoardStream(QUICK, STREAM)
     take(boards, [1_000_000, 4], range(50, 90, 2))
     wait_until(lambda: not at_work())
     assert sorted(numbers) == [4, *range(50, 90, 2), 1_000_000]
-    monkeypatch.setattr(pool, "generate_level", None)
+    monkeypatch.setattr(board_stream, "generate_level", None)
     assert np.array_equal(take(boards, range(50, 90, 2)), made(90)[50::2])
 
 
 def test_many_threads_get_the_same_boards() -> None:
-    boards, expected = BoardPool(QUICK, STREAM), made(120)
+    boards, expected = BoardStream(QUICK, STREAM), made(120)
     orders = [np.random.default_rng(seed).permutation(120) for seed in range(6)]
     with ThreadPoolExecutor(6) as threads:
         for order, got in zip(orders, threads.map(boards.take, orders, [NONE] * 6), strict=True):
@@ -104,14 +103,14 @@ def test_many_threads_get_the_same_boards() -> None:
 
 
 def test_few_chunks_in_memory_change_nothing(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(pool, "_MAX_CHUNKS", 1)
+    monkeypatch.setattr(board_stream, "_MAX_CHUNKS", 1)
     order = CHUNK - 10 + np.random.default_rng(0).permutation(20)  # in two chunks
     for folder in (None, tmp_path):
-        assert np.array_equal(take(BoardPool(QUICK, STREAM, folder), order), made(CHUNK + 10)[order])
+        assert np.array_equal(take(BoardStream(QUICK, STREAM, folder), order), made(CHUNK + 10)[order])
 
 
-def test_a_pickled_pool_is_the_same_stream(tmp_path) -> None:
-    boards = BoardPool(QUICK, STREAM, tmp_path)
+def test_a_pickled_stream_is_the_same(tmp_path) -> None:
+    boards = BoardStream(QUICK, STREAM, tmp_path)
     take(boards, range(3))
     again = pickle.loads(pickle.dumps(boards))
     assert np.array_equal(take(again, range(20)), made(20))
@@ -119,18 +118,18 @@ def test_a_pickled_pool_is_the_same_stream(tmp_path) -> None:
     assert cache_size(tmp_path)[0] == 1
 
 
-def test_a_second_pool_reads_the_disk(tmp_path, monkeypatch) -> None:
+def test_a_second_stream_object_reads_the_disk(tmp_path, monkeypatch) -> None:
     file = fill(tmp_path)
     assert cache_size(tmp_path) == (1, file.stat().st_size)
-    monkeypatch.setattr(pool, "generate_level", None)
+    monkeypatch.setattr(board_stream, "generate_level", None)
     assert np.array_equal(first(CHUNK, tmp_path), made(CHUNK))
 
 
-def test_pools_that_make_every_other_board_fill_the_file_together(tmp_path, monkeypatch) -> None:
+def test_stream_objects_that_make_every_other_board_fill_the_file_together(tmp_path, monkeypatch) -> None:
     for begin in range(2):
-        take(BoardPool(QUICK, STREAM, tmp_path), range(begin, CHUNK, 2))
+        take(BoardStream(QUICK, STREAM, tmp_path), range(begin, CHUNK, 2))
         wait_until(lambda: not at_work())  # of two that write at the same moment, one wins
-    monkeypatch.setattr(pool, "generate_level", None)
+    monkeypatch.setattr(board_stream, "generate_level", None)
     assert np.array_equal(first(CHUNK, tmp_path), made(CHUNK))
 
 
@@ -201,15 +200,15 @@ def test_without_a_place_to_write_there_is_one_warning(place, tmp_path, caplog) 
 
 def test_impossible_settings_are_the_callers_problem_not_the_threads() -> None:
     never = GeneratorConfig(height=4, width=4, num_boxes=2, max_calls=2)
-    boards = BoardPool(never, 0)
+    boards = BoardStream(never, 0)
     for _ in range(2):
         with pytest.raises(BathysphereError, match="No playable level"):
             take(boards, [0], [1, 2])
 
 
-def test_the_thread_goes_when_nobody_holds_the_pool() -> None:
+def test_the_thread_goes_when_the_stream_is_deleted() -> None:
     slow = GeneratorConfig(height=20, width=20, num_boxes=4, max_states=200_000)
-    boards = BoardPool(slow, 3)
+    boards = BoardStream(slow, 3)
     take(boards, [0], range(1000))
     assert at_work()
     del boards
@@ -246,9 +245,9 @@ SCRIPT = """
 import sys, numpy as np
 from pathlib import Path
 from bathysphere.domains.sokoban import GeneratorConfig
-from bathysphere.domains.sokoban.board_stream import BoardPool
+from bathysphere.domains.sokoban.board_stream import BoardStream
 config = GeneratorConfig(height=6, width=7, num_boxes=1, max_depth=20, max_states=50)
-boards = BoardPool(config, int(sys.argv[2]), Path(sys.argv[1])).take(np.arange(600), np.arange(0))
+boards = BoardStream(config, int(sys.argv[2]), Path(sys.argv[1])).take(np.arange(600), np.arange(0))
 sys.stdout.write(str(hash(boards.tobytes())))
 """
 
@@ -263,7 +262,7 @@ def script(text: str, *arguments: str) -> subprocess.Popen[str]:
 
 def test_two_processes_share_a_folder(tmp_path) -> None:
     processes = [script(SCRIPT, str(tmp_path), str(STREAM)) for _ in range(2)]
-    answers = {process.communicate(timeout=300) for process in processes}
+    answers = {process.communicate(timeout=600) for process in processes}
     assert len(answers) == 1
     assert answers.pop()[1] == ""
     assert not list(tmp_path.rglob("*.tmp"))
@@ -273,9 +272,9 @@ def test_two_processes_share_a_folder(tmp_path) -> None:
 AT_WORK = """
 import signal, sys, threading, time, numpy as np
 from bathysphere.domains.sokoban import GeneratorConfig
-from bathysphere.domains.sokoban.board_stream import BoardPool
+from bathysphere.domains.sokoban.board_stream import BoardStream
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell starts without it
-boards = BoardPool(GeneratorConfig(height=20, width=20, max_states=100_000), 1)
+boards = BoardStream(GeneratorConfig(height=20, width=20, max_states=100_000), 1)
 boards.take(np.arange(2), np.arange(1000))
 assert any(thread.name == "sokoban-boards" for thread in threading.enumerate())
 sys.stdout.write("at work\\n")
@@ -285,7 +284,7 @@ sys.stdout.flush()
 
 def test_the_program_ends_while_the_thread_is_at_work() -> None:
     process = script(AT_WORK)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=600)
     assert (out, err, process.returncode) == ("at work\n", "", 0)
 
 
@@ -294,7 +293,7 @@ def test_ctrl_c_ends_the_program_while_the_thread_is_at_work() -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "at work\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=300)
+    _, err = process.communicate(timeout=600)
     assert process.returncode != 0
     assert err.rstrip().endswith("KeyboardInterrupt")
     assert err.count("Traceback") == 1

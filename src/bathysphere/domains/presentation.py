@@ -1,0 +1,51 @@
+"""States as people look at them: pictures, films and text of any domain, whatever it offers itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from bathysphere.domains.base import Domain, EpisodeRenderer, Renderer, States, TextRenderer
+
+_BYTES_PER_LINE = 16
+_CHARACTER = (8, 16)  # pixels, width and height
+_MARGIN = 8  # pixels
+
+
+def text_of(domain: Domain, state: States) -> str:
+    """Returns one state, uint8 [S], as characters: the domain's own text, otherwise its bytes in hexadecimal."""
+    if isinstance(domain, TextRenderer):
+        return domain.text(state)
+    lines = range(0, len(state), _BYTES_PER_LINE)
+    return "\n".join(state[first : first + _BYTES_PER_LINE].tobytes().hex(" ") for first in lines)
+
+
+def picture_of(domain: Domain, state: States) -> NDArray[np.uint8]:
+    """Returns one state, uint8 [S], as uint8 [height, width, 3]: the domain's own picture, otherwise its text."""
+    return domain.render(state) if isinstance(domain, Renderer) else _drawn(text_of(domain, state))
+
+
+def film_of(domain: Domain, states: States) -> list[NDArray[np.uint8]]:
+    """Returns a picture of each state, uint8 [T, S], all of one size: smaller ones get a white edge."""
+    frames = [picture_of(domain, state) for state in states]
+    height, width = np.max([frame.shape[:2] for frame in frames], axis=0)
+    missing = [((0, height - frame.shape[0]), (0, width - frame.shape[1]), (0, 0)) for frame in frames]
+    return [np.pad(frame, edge, constant_values=255) for frame, edge in zip(frames, missing, strict=True)]
+
+
+def poster_of(domain: Domain, states: States) -> NDArray[np.uint8]:
+    """Returns an episode, uint8 [T, S], as uint8 [height, width, 3]: all of it if the domain can, or its end."""
+    return domain.render_episode(states) if isinstance(domain, EpisodeRenderer) else picture_of(domain, states[-1])
+
+
+def _drawn(text: str) -> NDArray[np.uint8]:
+    """Draws black characters on white, each in a box of its own, so that columns stay columns in any font."""
+    lines = text.splitlines() or [""]
+    (wide, high), columns = _CHARACTER, max(map(len, lines))
+    image = Image.new("RGB", (2 * _MARGIN + wide * columns, 2 * _MARGIN + high * len(lines)), "white")
+    draw = ImageDraw.Draw(image)
+    for row, line in enumerate(lines):
+        for column, character in enumerate(line):
+            draw.text((_MARGIN + wide * column, _MARGIN + high * row), character, fill="black")
+    return np.asarray(image).copy()
