@@ -6,8 +6,9 @@ import pytest
 
 from bathysphere import cli
 from bathysphere.agents import agent_file
-from bathysphere.agents.evaluation import evaluate, wilson_interval
+from bathysphere.agents.evaluation import evaluate
 from bathysphere.agents.loading import shipped_agents
+from bathysphere.statistics import wilson_interval
 
 
 def _json(capsys, *argv):
@@ -58,7 +59,7 @@ def test_cards_say_everything_and_nothing_about_anybodys_folders(name):
 
 @pytest.mark.parametrize("name", ["deep-sea", "toy-montezuma"])
 def test_the_numbers_on_the_cards_can_be_measured_again(name, capsys):
-    """On fewer games, so the two intervals have to overlap."""
+    """On fewer episodes, so the two intervals have to overlap."""
     result = agent_file.read(shipped_agents()[name]).card.results[0]
     program, *arguments = result.command.split()
     assert program == "bathysphere"
@@ -71,7 +72,7 @@ def test_the_numbers_on_the_cards_can_be_measured_again(name, capsys):
 
 
 def test_the_deep_sea_agent_finds_the_treasure():
-    assert evaluate("deep-sea", episodes=20)["wins"] == 20
+    assert evaluate("deep-sea", episodes=20).solved == 20
 
 
 def test_watch_takes_names(capsys):
@@ -93,7 +94,7 @@ def test_export_and_back(sokoban_run, tmp_path, capsys):
     assert f"The agent is in {file}." in capsys.readouterr().out
     about = _json(capsys, "agents", str(file))
     assert [result["what"] for result in about["card"]["results"]] == [
-        f"levels solved, {passes} passes a move, at most 40 moves" for passes in (5, 9)
+        f"levels solved, {passes} passes a step, at most 40 steps" for passes in (5, 9)
     ]
 
 

@@ -1,13 +1,9 @@
 import json
 
-import numpy as np
 import pytest
 from PIL import Image
 
 from bathysphere import cli
-from bathysphere.domains import DeepSea, DeepSeaConfig, ToyMontezuma, ToyMontezumaConfig
-from bathysphere.domains.playing import parse_actions, play, shortest_solution
-from bathysphere.errors import BathysphereError
 
 
 def test_a_drawn_episode(tmp_path, capsys):
@@ -78,32 +74,3 @@ def test_bad_options_get_a_sentence(options, sentence, tmp_path, capsys):
         code = leaving.code
     assert code == 2
     assert sentence in capsys.readouterr().err
-
-
-def test_actions_by_name_and_number():
-    domain = ToyMontezuma()
-    assert parse_actions(domain, "0123") == parse_actions(domain, "north, east,south,west") == [0, 1, 2, 3]
-    assert parse_actions(domain, "south") == [2]
-
-
-def test_play_stops_at_the_end():
-    domain = DeepSea(DeepSeaConfig(4))
-    episode = play(domain, domain.initial(1, np.random.default_rng(0))[0], lambda state: 1, 10)
-    assert len(episode.actions) == 3
-    assert episode.states.shape == (4, 4)
-    assert episode.terminal
-
-
-def test_shortest_solutions():
-    rng = np.random.default_rng(0)
-    domain = ToyMontezuma(ToyMontezumaConfig("hallway"))
-    start = domain.initial(1, rng)[0]
-    solution = shortest_solution(domain, start, 10_000)
-    assert len(solution) == 47
-    script = iter(solution)
-    assert play(domain, start, lambda state: next(script), len(solution)).solved
-    with pytest.raises(BathysphereError, match="first 100 states"):
-        shortest_solution(domain, start, 100)
-    sea = DeepSea(DeepSeaConfig(4))
-    with pytest.raises(BathysphereError, match="cannot be solved"):
-        shortest_solution(sea, np.array([1, 0, 0, 0], np.uint8), 100)

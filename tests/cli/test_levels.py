@@ -11,7 +11,7 @@ from PIL import Image
 from bathysphere.cli.levels import run
 from bathysphere.domains.sokoban import GeneratorConfig
 from bathysphere.domains.sokoban.board_cache import cache_folder
-from bathysphere.domains.sokoban.board_stream import BoardPool
+from bathysphere.domains.sokoban.board_stream import BoardStream
 from bathysphere.domains.sokoban.formats import read_levels
 from bathysphere.errors import BathysphereError
 
@@ -100,7 +100,7 @@ def test_the_cache_is_told_and_cleared(
 ) -> None:
     monkeypatch.setenv("BATHYSPHERE_CACHE", str(tmp_path))
     config = GeneratorConfig(height=6, width=7, num_boxes=1, max_states=50)
-    BoardPool(config, 3, cache_folder()).take(np.arange(20), np.arange(0))
+    BoardStream(config, 3, cache_folder()).take(np.arange(20), np.arange(0))
     for thread in threading.enumerate():
         if thread.name == "sokoban-boards":
             thread.join()  # it may still be writing

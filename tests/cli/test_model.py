@@ -4,7 +4,7 @@ import pytest
 
 from bathysphere import cli
 
-SMALL = ["--height", "6", "--width", "6", "--max-boxes", "1", "--boards", "12", "--games", "4", "--held-out", "4"]
+SMALL = ["--height", "6", "--width", "6", "--max-boxes", "1", "--boards", "12", "--episodes", "4", "--held-out", "4"]
 TRAIN = ["model", "train", *SMALL, "--channels", "4", "--report-every", "20"]
 
 
@@ -25,8 +25,15 @@ def test_train_prints_the_card_or_sentences(trained, tmp_path, capsys):
     assert "20 updates" in captured.err
     assert cli.main(["model", "train", "--out", str(out), "--resume", "--updates", "30"]) == 0
     text = capsys.readouterr().out
-    assert f"30 updates in 0:0{int(card['seconds'] // 1)}"[:14] in text
+    assert "30 updates in " in text
     assert "boards predicted right" in text
+
+
+def test_old_flags_go_on_working(tmp_path, capsys):
+    old = [word if word != "--episodes" else "--games" for word in TRAIN]
+    assert cli.main([*old, "--moves=7", "--updates", "2", "--out", str(tmp_path / "a.safetensors"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)["training"]["data"]
+    assert (data["episodes"], data["max_steps"]) == (4, 7)
 
 
 def test_resume_keeps_settings(trained, capsys):
@@ -52,7 +59,7 @@ def test_evaluate(trained, tmp_path, capsys):
     assert result["random"]["transitions"] > 100
     assert result["trees"] is None
     assert cli.main(["model", "evaluate", str(trained), "--boards", "3"]) == 0
-    assert "random games" in capsys.readouterr().out
+    assert "random episodes" in capsys.readouterr().out
 
 
 def test_evaluate_with_an_agent(trained, tmp_path, capsys):

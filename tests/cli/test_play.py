@@ -3,12 +3,16 @@ import json
 import os
 import pty
 import sys
+from dataclasses import dataclass
 
 import numpy as np
+from PIL import Image
 
 from bathysphere import cli
-from bathysphere.cli.play import Game
-from bathysphere.domains import DeepSea, DeepSeaConfig, ToyMontezuma, ToyMontezumaConfig
+from bathysphere.cli.play import press, status
+from bathysphere.domains import DeepSea, DeepSeaConfig, DomainConfig, ToyMontezuma, ToyMontezumaConfig, registry
+from bathysphere.domains.playing import PlayedEpisode
+from tests.domains.corridor import Corridor
 
 
 def pipe(monkeypatch, keys):
@@ -40,27 +44,29 @@ def test_no_terminal_and_no_keys_get_a_sentence(monkeypatch, capsys):
     assert "echo wasd | bathysphere play sokoban" in capsys.readouterr().err
 
 
-def test_a_game():
+def _press(episode, keys):
+    for key in keys:
+        press(episode, key)
+
+
+def test_keys_step_undo_and_restart():
     domain = DeepSea(DeepSeaConfig(4))
-    game = Game(domain, domain.initial(1, np.random.default_rng(0))[0])
-    for key in "dddd":
-        game.press(key)
-    assert (len(game.actions), game.terminal, game.solved) == (3, True, False)
-    assert "That was the end" in game.status()
-    for key in "uuuuaaa":
-        game.press(key)
-    assert game.solved
-    game.press("r")
-    assert (game.actions, game.terminal, len(game.states)) == ([], False, 1)
+    episode = PlayedEpisode(domain, domain.initial(1, np.random.default_rng(0))[0])
+    _press(episode, "dddd")
+    assert (len(episode.actions), episode.terminal, episode.solved) == (3, True, False)
+    assert "That was the end" in status(episode)
+    _press(episode, "uuuuaaa")
+    assert episode.solved
+    _press(episode, "r")
+    assert (episode.actions, episode.terminal, len(episode.states)) == ([], False, 1)
 
 
-def test_the_time_limit_ends_a_game():
+def test_the_time_limit_ends_an_episode():
     domain = ToyMontezuma(ToyMontezumaConfig("one-room", max_steps=2))
-    game = Game(domain, domain.initial(1, np.random.default_rng(0))[0])
-    for key in "www":
-        game.press(key)
-    assert len(game.actions) == 2
-    assert "Time is up" in game.status()
+    episode = PlayedEpisode(domain, domain.initial(1, np.random.default_rng(0))[0])
+    _press(episode, "www")
+    assert len(episode.actions) == 2
+    assert "Time is up" in status(episode)
 
 
 def test_a_terminal(monkeypatch, capsys):
@@ -73,3 +79,30 @@ def test_a_terminal(monkeypatch, capsys):
     captured = capsys.readouterr()
     assert json.loads(captured.out)["actions"] == ["north"]
     assert "arrows or wasd move" in captured.err
+
+
+@dataclass(frozen=True)
+class BareConfig(DomainConfig):
+    """No settings."""
+
+
+class Bare(Corridor):
+    """A domain that offers neither pictures nor text."""
+
+    name = "bare"
+    Config = BareConfig
+
+    def __init__(self, config):
+        self.config = config
+
+
+def test_a_domain_of_ones_own_without_text_and_pictures(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(registry, "_CLASSES", {**registry._CLASSES, "bare": Bare})
+    pipe(monkeypatch, "ddd")
+    assert cli.main(["play", "bare"]) == 0
+    assert capsys.readouterr().out.startswith("04\nbare: step ")
+    out = tmp_path / "walk"
+    assert cli.main(["draw", "bare", "--by", "breadth-first", "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["solved"]
+    with Image.open(f"{out}.gif") as film:
+        assert film.n_frames > 1

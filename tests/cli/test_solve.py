@@ -58,8 +58,8 @@ def test_solve_writes_solutions_and_names_what_it_could_not_solve(levels, sokoba
     arguments = ["solve", str(levels), "--agent", str(sokoban_run), "--max-passes", "50"]
     assert cli.main(arguments) == 0
     out = capsys.readouterr().out
-    assert "10 passes a move: " in out
-    assert "50 passes a move: " in out
+    assert "10 passes a step: " in out
+    assert "50 passes a step: " in out
     assert "of 3 levels. The solutions are in mine-solved.sok." in out
     assert "2 (hopeless): no solution found" in out
     assert "--passes 50 --max-passes 250" in out
@@ -95,15 +95,15 @@ def test_solve_stops_when_nothing_is_left_and_leaves_out_what_does_not_fit(level
 
 def test_solve_keeps_what_it_has_when_interrupted(levels, sokoban_run, capsys, monkeypatch):
     def interrupted(label, total):
-        def watch(results):
+        def track(results):
             for result in results:
                 yield result
                 if result.solved:
                     raise KeyboardInterrupt
 
-        return watch
+        return track
 
-    monkeypatch.setattr(solve_module, "watch_levels", interrupted)
+    monkeypatch.setattr(solve_module, "track_levels", interrupted)
     assert cli.main(["solve", str(levels), "--agent", str(sokoban_run), "--out", "out.sok"]) == 130
     assert any(_solutions("out.sok").values())
 

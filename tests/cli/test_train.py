@@ -1,12 +1,17 @@
 import json
+import re
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 
 from bathysphere import cli
+from bathysphere.cli.train import _shortened
+from bathysphere.config.convert import to_dict
 from bathysphere.config.presets import PRESETS
 from bathysphere.runs.directory import RunDirectory
+from bathysphere.storage.plain import flat
 
 SMALL = ["--domain.size", "6", "--steps", "600", "--no-pictures"]
 
@@ -38,6 +43,14 @@ def test_booleans_can_be_set_either_way(tmp_path):
     config = RunDirectory.open(run).load_config()
     assert (config.search.avoid_loops, config.stop.on_solved) == (True, True)
     assert (config.values.bias, config.search.final_bonus) == (False, False)
+
+
+def test_old_flags_go_on_working(tmp_path):
+    run = tmp_path / "run"
+    flags = ["--lanes", "2", "--learning.min-games=7", "--learning.mask.per", "game"]
+    assert cli.main(["train", "deep-sea", *SMALL, *flags, "--run-dir", str(run), "--json"]) == 0
+    config = RunDirectory.open(run).load_config()
+    assert (config.workers, config.learning.min_episodes, config.learning.mask.per) == (2, 7, "episode")
 
 
 def test_people_get_sentences_and_the_default_directory(tmp_path, monkeypatch, capsys):
@@ -88,11 +101,63 @@ def test_unknown_flags_suggest_the_nearest(capsys):
     assert "--domain.size" in err
 
 
-def test_bad_values_are_refused_with_the_reason(capsys):
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["train", "deep-sea", "--steps", "0"], "Error parsing options: steps is 0; expected at least 1"),
+        (["train", "deep-sea", "--search.passes", "0"], "search.passes is 0; expected at least 1"),
+        (["model", "train", "--updates", "0"], "Error parsing options: updates is 0; expected at least 1"),
+    ],
+)
+def test_bad_values_are_refused_with_the_reason_and_no_name_of_a_class(arguments, reason, capsys):
     with pytest.raises(SystemExit) as leaving:
-        cli.main(["train", "deep-sea", "--steps", "0"])
+        cli.main(arguments)
     assert leaving.value.code == 2
-    assert "steps is 0; expected at least 1" in capsys.readouterr().err
+    assert reason in capsys.readouterr().err
+
+
+def shown_flags(capsys, *arguments):
+    """Returns the flags in the boxes of a help text."""
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(["train", *arguments])
+    assert leaving.value.code == 0
+    out = capsys.readouterr().out
+    return set(re.findall(r"^[^\w-]{1,4}(--[a-z][a-z0-9.-]+)", out, re.MULTILINE)), out
+
+
+@pytest.mark.parametrize("preset", ["deep-sea", "toy-montezuma", "sokoban"])
+def test_help_shows_what_is_used_most_and_how_to_see_the_rest(preset, capsys):
+    flags, out = shown_flags(capsys, preset, "--help")
+    assert "--help-expert all of them" in " ".join(out.split())
+    expected = {"--steps", "--seed", "--run-dir", "--resume", "--stop.on-solved", "--search.passes", "--help-expert"}
+    assert expected <= flags
+    assert 15 < len(flags) < 30
+    assert any(flag.startswith("--domain.") for flag in flags)
+    assert not any(flag.startswith(("--values.", "--learning.", "--optimiser.")) for flag in flags)
+
+
+def test_expert_help_shows_every_field_of_the_config(capsys):
+    flags, _ = shown_flags(capsys, "sokoban", "--help-expert")
+    names = [name.replace("_", "-") for name in flat(to_dict(PRESETS["sokoban"]()))]
+    settings = {f"--{name}" for name in names if name not in ("preset", "domain.name")}
+    assert len(settings) > 80
+    assert settings <= flags
+    few, _ = shown_flags(capsys, "sokoban", "--help")
+    assert few < flags
+
+
+def test_fields_without_default_do_not_break_the_help():
+    @dataclass(frozen=True)
+    class Section:
+        depth: int = 3
+
+    @dataclass(frozen=True)
+    class Settings:
+        section: Section
+        size: int
+
+    short = _shortened(Settings(Section(), 4), ["*"])
+    assert (short.section, short.size) == (Section(), 4)
 
 
 def test_presets_are_listed(capsys):
@@ -123,7 +188,7 @@ def test_evaluate(trained, capsys):
     assert result["episodes"] == 20
     assert result["changed"] == {"risk_coef": 0.0}
     assert cli.main(["evaluate", str(trained), "--episodes", "20"]) == 0
-    assert "of 20 games" in capsys.readouterr().out
+    assert "of 20 episodes" in capsys.readouterr().out
     assert cli.main(["evaluate", str(trained), "--episodes", "0"]) == 2
     assert "episodes is 0" in capsys.readouterr().err
     assert cli.main(["evaluate", str(trained), "--risk", "mean_sdt"]) == 2

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from bathysphere.agents.card import Card
 from bathysphere.config.convert import to_dict
+from bathysphere.config.old_names import renewed
 from bathysphere.config.run import RunConfig
 from bathysphere.domains.base import Categories, Features, ObservationSpec
 from bathysphere.errors import BathysphereError
@@ -87,7 +88,7 @@ def read(path: Path) -> AgentFile:
         raise BathysphereError(f"{path} is damaged: its header is not what was saved (SHA-256 differs).")
     check_weights(path, plain, arrays)
     try:
-        header = read_as(Header, plain)
+        header = read_as(Header, {**plain, "config": renewed(plain.get("config"))})
     except BathysphereError as error:
         raise BathysphereError(
             f"{path} cannot be used. {error} It was written by bathysphere {plain.get('bathysphere')}."

@@ -1,92 +1,257 @@
-"""How well an agent plays."""
+"""How well an agent plays: one record for episodes of its own world and for levels of a file."""
 
 from __future__ import annotations
 
-import math
-import os
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from bathysphere.agents.loading import load_trained, make_model
+from bathysphere.agents.card import Measurement
+from bathysphere.agents.loading import Trained, load_trained, make_model
 from bathysphere.domains import make_domain
+from bathysphere.domains.base import Domain, States
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Crew
+from bathysphere.planning import PlannerConfig, Pool
+from bathysphere.statistics import wilson_interval
+from bathysphere.storage.files import read_json
+
+Unit = Literal["episode", "level"]
 
 
-def evaluate(agent: str | Path, episodes: int = 100, seed: int = 0, **search: Any) -> dict[str, Any]:
-    """Plays `episodes` games with an agent, without learning, and counts.
+@dataclass(frozen=True)
+class Words:
+    """What files and sentences call the numbers of one kind of unit."""
+
+    count: str
+    solved: str
+    rate: str
+    what: str  # the rate is a share of
+
+
+WORDS: dict[Unit, Words] = {
+    "episode": Words("episodes", "wins", "win_rate", "episodes won"),
+    "level": Words("levels", "solved", "solve_rate", "levels solved"),
+}
+_COUNTED = ("waits", "states", "expansions", "model_calls")
+
+
+class Outcome(NamedTuple):
+    """What is counted of one episode or level."""
+
+    solved: bool
+    length: int  # steps played
+    solution_length: int  # steps of the solution; unused if it was not solved
+    waits: int
+    states: int
+    expansions: int
+    model_calls: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was counted while an agent played, without learning."""
+
+    unit: Unit
+    agent: str
+    weights: str
+    """Fingerprint of the agent's weights."""
+    preset: str
+    """Which the agent was trained with."""
+    seed: int
+    passes: int
+    """Of planning per step."""
+    max_steps: int
+    """Steps after which a unit was cut off."""
+    changed: dict[str, Any]
+    """Fields of the search config that were not as in training."""
+    count: int
+    """Units played, at least 1."""
+    solved: int
+    mean_length: float
+    """Steps per unit."""
+    mean_solution_length: float | None
+    """Steps of a solution; None without solutions."""
+    waits: float
+    """Per unit: steps spent on planning, to put off one that cannot be taken back."""
+    states: float
+    """Per unit: distinct states in the search graph, each evaluated by the network."""
+    expansions: float
+    """Per unit: nodes of the search tree that got children."""
+    model_calls: float
+    """Per unit: states whose successors were computed; the graph knew those of the other expansions."""
+    seconds: float
+    """Wall clock, in all."""
+    results: tuple[dict[str, Any], ...] = ()
+    """Of levels: the numbers and the solution of each, as plain data."""
+
+    @property
+    def rate(self) -> float:
+        """Share of units that were solved."""
+        return self.solved / self.count
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % Wilson interval of the rate."""
+        return wilson_interval(self.solved, self.count)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns plain data, under the keys that `evaluate --json` prints."""
+        words, (low, high), is_level = WORDS[self.unit], self.interval, self.unit == "level"
+        return {
+            "agent": self.agent,
+            "weights": self.weights,
+            "preset": self.preset,
+            "seed": self.seed,
+            "passes": self.passes,
+            "max_steps": self.max_steps,
+            words.count: self.count,
+            words.solved: self.solved,
+            words.rate: self.rate,
+            f"{words.rate}_low": low,
+            f"{words.rate}_high": high,
+            **({} if is_level else {"mean_length": self.mean_length}),
+            "mean_solution_length": self.mean_solution_length,
+            **{f"{name}_per_{self.unit}": getattr(self, name) for name in _COUNTED},
+            "seconds": self.seconds,
+            **({"seconds_per_level": self.seconds / self.count} if is_level else {}),
+            "changed": self.changed,
+            **({"results": list(self.results)} if is_level else {}),
+        }
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        if self.unit == "episode":
+            done, steps = "Won {} of {} episodes", f"{self.mean_length:.1f} steps, "
+        else:
+            done, length = "Solved {} of {} levels", self.mean_solution_length
+            steps = "" if length is None else f"{length:.1f} moves in a solution, "
+        return (
+            f"{done.format(f'{self.solved:,}', f'{self.count:,}')}: {self.rate:.1%} "
+            f"(95 % interval {low:.1%} to {high:.1%}).\n"
+            f"Per {self.unit} {steps}{self.states:,.1f} states, {self.expansions:,.1f} expansions and "
+            f"{self.model_calls:,.1f} calls of the model; {self.seconds:.2f} s in all."
+        )
+
+
+def evaluate(agent: str | Path, episodes: int = 100, seed: int = 0, **search: Any) -> Evaluation:
+    """Plays episodes with an agent, without learning, and counts.
 
     Args:
       agent: name of a shipped agent, agent file, or run directory (as of its newest checkpoint).
-      episodes: number of games.
+      episodes: how many.
       seed: decides start states, ties and the members drawn.
       **search: fields of the search config to change; those that are None stay as in training.
-
-    Returns:
-      Win rate with its 95 % Wilson interval, means per game, and time.
     """
     if episodes < 1 or seed < 0:
         raise BathysphereError(f"episodes is {episodes} and seed {seed}; expected at least 1 and at least 0.")
     trained = load_trained(agent)
-    config, domain = trained.config, make_domain(trained.config.domain)
-    changed = replace(config.search, **given(search))
-    batch = min(episodes, config.batch)
-    lanes = min(config.lanes, batch)
-    crew = Crew(
+    domain, changed = make_domain(trained.config.domain), given(search)
+    config = replace(trained.config.search, **changed)
+    pool = make_pool(trained, domain, config, episodes=episodes, seed=seed)
+    began = time.perf_counter()
+    played = pool.play()
+    seconds = time.perf_counter() - began
+    outcomes = [
+        Outcome(e.solved, len(e), len(e), e.num_waits, e.num_states, e.num_expansions, e.num_model_calls)
+        for e in played
+    ]
+    return Evaluation(
+        unit="episode",
+        agent=str(agent),
+        weights=trained.fingerprint,
+        preset=trained.config.preset,
+        seed=seed,
+        passes=config.passes,
+        max_steps=config.max_steps or domain.max_steps,
+        changed=changed,
+        seconds=seconds,
+        **counts(outcomes),
+    )
+
+
+def make_pool(
+    trained: Trained,
+    domain: Domain,
+    search: PlannerConfig,
+    *,
+    episodes: int,
+    seed: int,
+    batch: int | None = None,
+    starts: States | None = None,
+) -> Pool:
+    """Returns what plays episodes as in training, but without learning.
+
+    Args:
+      trained: the agent.
+      domain: its world, or one like it.
+      search: how to plan.
+      episodes: how many are played in all.
+      seed: decides start states, ties and the members drawn.
+      batch: at most so many at once; as in training if not given.
+      starts: uint8 [episodes, S]; the domain's own if not given.
+    """
+    config = trained.config
+    batch = min(episodes, config.batch, batch or episodes)
+    return Pool(
         domain,
         trained.values,
-        changed,
+        search,
         batch=batch,
         seed=seed,
-        lanes=lanes,
-        processes=min(lanes, os.cpu_count() or 1),
-        num_episodes=episodes,
+        workers=min(config.workers, batch),
         model=make_model(config, domain, trained.path),
+        num_episodes=episodes,
+        starts=starts,
     )
-    began = time.perf_counter()
-    played = crew.play()
-    seconds = time.perf_counter() - began
-    wins = [episode for episode in played if episode.solved]
-    low, high = wilson_interval(len(wins), episodes)
+
+
+def counts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Returns the fields of an `Evaluation` that are sums and means over its units."""
+    total = Outcome(*(sum(column) for column in zip(*outcomes, strict=True)))
+    lengths = [outcome.solution_length for outcome in outcomes if outcome.solved]
     return {
-        "agent": str(agent),
-        "weights": trained.fingerprint,
-        "preset": config.preset,
-        "seed": seed,
-        "passes": changed.passes,
-        "max_steps": changed.max_steps or domain.max_steps,
-        "episodes": episodes,
-        "wins": len(wins),
-        "win_rate": len(wins) / episodes,
-        "win_rate_low": low,
-        "win_rate_high": high,
-        "mean_length": sum(map(len, played)) / episodes,
-        "mean_solution_length": sum(map(len, wins)) / len(wins) if wins else None,
-        "waits_per_episode": sum(episode.num_waits for episode in played) / episodes,
-        "states_per_episode": sum(episode.num_states for episode in played) / episodes,
-        "expansions_per_episode": sum(episode.num_expansions for episode in played) / episodes,
-        "model_calls_per_episode": sum(episode.num_model_calls for episode in played) / episodes,
-        "seconds": seconds,
-        "changed": given(search),
+        "count": len(outcomes),
+        "solved": len(lengths),
+        "mean_length": total.length / len(outcomes),
+        "mean_solution_length": sum(lengths) / len(lengths) if lengths else None,
+        **{name: getattr(total, name) / len(outcomes) for name in _COUNTED},
     }
+
+
+def read_measurements(path: Path, weights: str) -> list[Measurement]:
+    """Reads what `bathysphere evaluate AGENT --json` printed.
+
+    Args:
+      path: the file it was saved in.
+      weights: fingerprint of the agent's weights; numbers of any others are refused.
+    """
+    evaluation = read_json(path)
+    parts = evaluation.get("evaluations", [evaluation]) if isinstance(evaluation, dict) else [evaluation]
+    measurements = []
+    for part in parts:
+        words = next((words for words in WORDS.values() if isinstance(part, dict) and words.rate in part), None)
+        if words is None or not {"weights", "command"} <= part.keys():
+            raise BathysphereError(
+                f"{path} is not an evaluation. Expected what 'bathysphere evaluate AGENT --json' prints."
+            )
+        if part["weights"] != weights:
+            raise BathysphereError(
+                f"{path} was measured with other weights. Evaluate the agent file itself (its weights have half "
+                "precision), then export once more with what came out."
+            )
+        measurements.append(_measurement(part, words))
+    return measurements
+
+
+def _measurement(part: dict[str, Any], words: Words) -> Measurement:
+    said = [f"{part['passes']} passes a step", f"at most {part['max_steps']} steps"]
+    said += [f"{name} {value}" for name, value in part["changed"].items() if name not in ("passes", "max_steps")]
+    rate, low, high = (part[words.rate + end] for end in ("", "_low", "_high"))
+    return Measurement(", ".join([words.what, *said]), rate, low, high, part[words.count], part["command"])
 
 
 def given(changes: dict[str, Any]) -> dict[str, Any]:
     """Returns the changes that are not None."""
     return {name: value for name, value in changes.items() if value is not None}
-
-
-def wilson_interval(wins: int, games: int) -> tuple[float, float]:
-    """Returns the 95 % Wilson score interval of a win rate.
-
-    >>> [round(bound, 4) for bound in wilson_interval(8, 10)]
-    [0.4902, 0.9433]
-    """
-    z = 1.959963984540054
-    rate = wins / games
-    centre = rate + z * z / (2 * games)
-    spread = z * math.sqrt(rate * (1 - rate) / games + z * z / (4 * games * games))
-    scale = 1 + z * z / games
-    return max((centre - spread) / scale, 0.0), min((centre + spread) / scale, 1.0)

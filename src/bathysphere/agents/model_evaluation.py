@@ -9,7 +9,7 @@ from bathysphere.agents.loading import load_trained
 from bathysphere.domains import make_domain
 from bathysphere.errors import BathysphereError
 from bathysphere.models.config import DataConfig
-from bathysphere.models.evaluation import in_search, on_random_games
+from bathysphere.models.evaluation import in_search, on_random_episodes
 from bathysphere.models.learned import LearnedModel
 from bathysphere.models.model_file import read_model
 from bathysphere.models.trainer import make_domain as make_training_domain
@@ -41,14 +41,14 @@ def evaluate_model(
             "Train it again: bathysphere model train"
         ) from error
     data = DataConfig(
-        height=file.world.height, width=file.world.width, max_boxes=most, held_out=boards, games=1, seed=seed
+        height=file.world.height, width=file.world.width, max_boxes=most, held_out=boards, episodes=1, seed=seed
     )
     domain = make_training_domain(data)
     result: dict[str, Any] = {
         "model": str(model),
         "agent": None if agent is None else str(agent),
         "seed": seed,
-        "random": on_random_games(LearnedModel(file, domain, str(model)), domain, data).report(),
+        "random": on_random_episodes(LearnedModel(file, domain, str(model)), domain, data).report(),
         "moves": None,
         "trees": None,
     }
@@ -67,7 +67,7 @@ def evaluate_model(
     )
     return {
         **result,
-        "moves": report.moves.report(),
+        "moves": report.steps.report(),
         "trees": report.trees.report(),
         "wins": report.wins,
         "episodes": report.episodes,

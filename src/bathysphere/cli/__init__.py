@@ -70,7 +70,7 @@ def _dispatch(arguments: list[str]) -> int:
         hint = did_you_mean(verb, VERBS) or f" Choose one of: {', '.join(VERBS)}."
         raise BathysphereError(f"There is no verb '{verb}'.{hint} 'bathysphere --help' explains them.")
     run = importlib.import_module(VERBS[verb][0]).run
-    from bathysphere.cli.compilation import announcing  # imports Numba, as every verb does
+    from bathysphere.cli.common import announcing  # imports Numba, as every verb does
 
     with announcing():
         return int(run(rest))

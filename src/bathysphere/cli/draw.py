@@ -12,6 +12,7 @@ from bathysphere.cli.common import parse, say, with_domain
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, DomainConfig, States
 from bathysphere.domains.playing import PlayedEpisode, parse_actions, play, shortest_solution
+from bathysphere.domains.presentation import film_of, poster_of
 from bathysphere.errors import BathysphereError
 from bathysphere.storage import pictures as drawing
 
@@ -38,11 +39,11 @@ class Options:
     out: Path = Path("episode")
     """Where to write, without the suffix: OUT.gif and OUT.png."""
     by: Literal["random", "breadth-first"] = "random"
-    """Who plays: random moves, or a shortest solution found by breadth-first search."""
+    """Who plays: random actions, or a shortest solution found by breadth-first search."""
     actions: str | None = None
     """Play these instead: digits, or names separated by commas."""
     seed: int = 0
-    """Seed of the start and of random moves, from 0."""
+    """Seed of the start and of random actions, from 0."""
     fps: float = 12.0
     """Frames per second."""
     mp4: bool = False
@@ -63,23 +64,15 @@ def run(argv: list[str]) -> int:
     script = iter(actions)
     episode = play(domain, start, lambda state: next(script), len(actions))
 
-    frames = [domain.render(state) for state in episode.states]
+    frames = film_of(domain, episode.states)
     files = [options.out.with_name(options.out.name + suffix) for suffix in (".gif", ".png")]
     drawing.save_gif(files[0], frames, options.fps)
-    drawing.save_png(files[1], _poster(domain, episode.states))
+    drawing.save_png(files[1], poster_of(domain, episode.states))
     if options.mp4:
         files.append(options.out.with_name(options.out.name + ".mp4"))
         drawing.save_mp4(files[2], frames, options.fps)
 
-    result = {
-        "world": domain.name,
-        "steps": len(episode.actions),
-        "reward": episode.total_reward,
-        "terminal": episode.terminal,
-        "solved": episode.solved,
-        "actions": [domain.action_names[action] for action in episode.actions],
-        "files": [str(file) for file in files],
-    }
+    result = {"world": domain.name, **episode.to_dict(), "files": [str(file) for file in files]}
     say(result, f"{_sentence(domain, episode)} See {' and '.join(map(str, files))}.", options.json)
     return 0
 
@@ -90,13 +83,6 @@ def _choose(options: Options, domain: Domain, start: States, rng: np.random.Gene
     if options.by == "breadth-first":
         return shortest_solution(domain, start, _MAX_STATES)
     return [int(action) for action in rng.integers(len(domain.action_names), size=domain.max_steps)]
-
-
-def _poster(domain: Domain, states: States) -> drawing.Frame:
-    """Draws the whole episode if the world knows how (`render_episode`), otherwise how it ended."""
-    render_episode = getattr(domain, "render_episode", None)
-    picture: drawing.Frame = render_episode(states) if render_episode else domain.render(states[-1])
-    return picture
 
 
 def _sentence(domain: Domain, episode: PlayedEpisode) -> str:

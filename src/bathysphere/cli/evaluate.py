@@ -9,9 +9,9 @@ from typing import Any
 
 import tyro
 
-from bathysphere.agents.evaluation import evaluate
+from bathysphere.agents.evaluation import Evaluation, evaluate
 from bathysphere.cli.common import parse, say
-from bathysphere.cli.level_progress import watch_levels
+from bathysphere.cli.progress import track_levels
 from bathysphere.domains.sokoban import read_levels
 from bathysphere.errors import BathysphereError
 from bathysphere.puzzles.evaluation import evaluate_levels
@@ -45,7 +45,7 @@ class Options:
     agent: tyro.conf.Positional[str]
     """Name of a shipped agent, agent file, or run directory."""
     episodes: int | None = None
-    """Games to play in the agent's own world. None: 100."""
+    """Episodes to play in the agent's own world. None: 100."""
     levels: Path | None = None
     """Play the levels of this file (Boxoban, XSB or .sok) or folder instead, each once."""
     limit: int | None = None
@@ -53,11 +53,11 @@ class Options:
     solutions: Path | None = None
     """With --levels: write the levels and the solutions found (the shortest, of several --passes) to this .sok file."""
     passes: str | None = None
-    """Planning passes per move; several with commas. None: as in training, and so for the next ones."""
+    """Planning passes per step; several with commas. None: as in training, and so for the next ones."""
     max_steps: int | None = None
-    """Moves before a game is cut off."""
+    """Steps before an episode is cut off."""
     patience: float | None = None
-    """Share of the moves that may be spent on thinking before one that cannot be taken back."""
+    """Share of the steps that may be spent on planning before one that cannot be taken back."""
     risk: str | None = None
     """Risk measure."""
     risk_coef: float | None = None
@@ -77,19 +77,25 @@ def run(argv: list[str]) -> int:
     _check(options, passes)
     command = shlex.join(["bathysphere", "evaluate", *(word for word in argv if word != "--json")])
     if options.levels is None:
-        evaluations = [_play_games(options, number) for number in passes]
+        episodes = 100 if options.episodes is None else options.episodes
+        evaluations = [evaluate(options.agent, episodes, options.seed, **_planning(options, n)) for n in passes]
+        files: dict[str, Any] = {}
     else:
         evaluations = _play_levels(options, options.levels, passes)
-    evaluations = [{**evaluation, "command": command} for evaluation in evaluations]
+        files = {"levels_file": str(options.levels), "solutions_file": _text(options.solutions)}
+    results = [{**files, **evaluation.to_dict(), "command": command} for evaluation in evaluations]
+    written = [str(file) for file in (options.solutions, options.plot) if file is not None]
     if len(evaluations) == 1:
-        say(evaluations[0], _sentence(evaluations[0]), options.json)
+        text = [str(evaluations[0])] + [f"The solutions are in {file}." for file in written]
+        say(results[0], "\n".join(text), options.json)
         return 0
     if options.plot is not None:
-        from bathysphere.agents.passes_picture import draw_passes
+        from bathysphere.agents.evaluation_picture import draw_passes
 
         draw_passes(evaluations, options.plot)
-    plot = None if options.plot is None else str(options.plot)
-    say({"agent": options.agent, "evaluations": evaluations, "plot": plot}, _table(evaluations, plot), options.json)
+    text = [*_table(evaluations)] + ([f"See {' and '.join(written)}."] if written else [])
+    result = {"agent": options.agent, "evaluations": results, "plot": _text(options.plot)}
+    say(result, "\n".join(text), options.json)
     return 0
 
 
@@ -119,24 +125,14 @@ def _check(options: Options, passes: list[int | None]) -> None:
         check_solutions_file(options.solutions, options.levels)
 
 
-def _play_games(options: Options, passes: int | None) -> dict[str, Any]:
-    episodes = 100 if options.episodes is None else options.episodes
-    return evaluate(options.agent, episodes, options.seed, passes=passes, **_planning(options))
-
-
-def _play_levels(options: Options, source: Path, passes: list[int | None]) -> list[dict[str, Any]]:
+def _play_levels(options: Options, source: Path, passes: list[int | None]) -> list[Evaluation]:
     player = LevelPlayer(options.agent)
     levels = read_levels(source)[: options.limit]
-    files = {
-        "levels_file": str(source),
-        "solutions_file": None if options.solutions is None else str(options.solutions),
-    }
     evaluations, solutions = [], dict[int, str]()
     for number in passes:
-        watch = watch_levels("playing" if number is None else f"{number} passes", len(levels))
-        evaluation = evaluate_levels(player, levels, options.seed, watch, passes=number, **_planning(options))
-        evaluations.append({**files, **evaluation})
-        for result in evaluation["results"]:
+        track = track_levels("playing" if number is None else f"{number} passes", len(levels))
+        evaluations.append(evaluate_levels(player, levels, options.seed, track, **_planning(options, number)))
+        for result in evaluations[-1].results:
             found, best = result["solution"], solutions.get(result["number"])
             if found is not None and (best is None or len(found) < len(best)):
                 solutions[result["number"]] = found
@@ -145,43 +141,23 @@ def _play_levels(options: Options, source: Path, passes: list[int | None]) -> li
     return evaluations
 
 
-def _planning(options: Options) -> dict[str, Any]:
+def _planning(options: Options, passes: int | None) -> dict[str, Any]:
     names = ("max_steps", "patience", "risk", "risk_coef")
-    return {name: getattr(options, name) for name in names}
+    return {"passes": passes, **{name: getattr(options, name) for name in names}}
 
 
-def _sentence(evaluation: dict[str, Any]) -> str:
-    if "win_rate" in evaluation:
-        done, unit, rate = f"Won {evaluation['wins']:,} of {evaluation['episodes']:,} games", "game", "win_rate"
-        each, moves = "episode", f"{evaluation['mean_length']:.1f} moves, "
-    else:
-        done, unit, rate = f"Solved {evaluation['solved']:,} of {evaluation['levels']:,} levels", "level", "solve_rate"
-        each, length = "level", evaluation["mean_solution_length"]
-        moves = "" if length is None else f"{length:.1f} moves in a solution, "
-    text = (
-        f"{done}: {evaluation[rate]:.1%} "
-        f"(95 % interval {evaluation[f'{rate}_low']:.1%} to {evaluation[f'{rate}_high']:.1%}).\n"
-        f"Per {unit} {moves}{evaluation[f'states_per_{each}']:,.1f} states, "
-        f"{evaluation[f'expansions_per_{each}']:,.1f} expansions and {evaluation[f'model_calls_per_{each}']:,.1f} "
-        f"calls of the model; {evaluation['seconds']:.2f} s in all."
-    )
-    file = evaluation.get("solutions_file")
-    return text if file is None else f"{text}\nThe solutions are in {file}."
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
-def _table(evaluations: list[dict[str, Any]], plot: str | None) -> str:
+def _table(evaluations: list[Evaluation]) -> list[str]:
     """Returns a line for each number of passes."""
-    rate, each = ("win_rate", "episode") if "win_rate" in evaluations[0] else ("solve_rate", "level")
     lines = [f"{'passes':>6}  {'rate':>6}  {'95 % interval':>15}  {'solution':>8}  {'states':>9}  {'seconds':>8}"]
-    for evaluation in evaluations:
-        interval = f"{evaluation[f'{rate}_low']:.1%} - {evaluation[f'{rate}_high']:.1%}"
-        length = evaluation["mean_solution_length"]
-        moves = "-" if length is None else f"{length:.1f}"
-        states = f"{evaluation[f'states_per_{each}']:,.1f}"
+    for row in evaluations:
+        low, high = row.interval
+        steps = "-" if row.mean_solution_length is None else f"{row.mean_solution_length:.1f}"
         lines.append(
-            f"{evaluation['passes']:>6}  {evaluation[rate]:>6.1%}  {interval:>15}  {moves:>8}  {states:>9}  "
-            f"{evaluation['seconds']:>8.2f}"
+            f"{row.passes:>6}  {row.rate:>6.1%}  {f'{low:.1%} - {high:.1%}':>15}  {steps:>8}  {row.states:>9,.1f}  "
+            f"{row.seconds:>8.2f}"
         )
-    lines.append(f"Solution: mean moves. States: per {each}, in the search graph.")
-    files = [file for file in (evaluations[0].get("solutions_file"), plot) if file]
-    return "\n".join([*lines, f"See {' and '.join(files)}."] if files else lines)
+    return [*lines, f"Solution: mean steps. States: per {evaluations[0].unit}, in the search graph."]

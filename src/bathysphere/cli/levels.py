@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json as json_text
-import sys
 import time
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import tyro
-from PIL import Image
 from rich.console import Console
 from rich.progress import track
 
+from bathysphere.cli.common import parse, say
 from bathysphere.domains.sokoban.board_cache import cache_folder, cache_size, clear_cache
 from bathysphere.domains.sokoban.formats import Format, format_of, read_levels, write_levels
-from bathysphere.domains.sokoban.generator import GeneratorConfig, generate_level
-from bathysphere.domains.sokoban.levels import Level, grid_text, pad, solves
-from bathysphere.domains.sokoban.rules import BOX, BOX_ON_TARGET
-from bathysphere.domains.sokoban.tiles import draw_board
+from bathysphere.domains.sokoban.generator import GeneratorConfig
 from bathysphere.errors import BathysphereError
+from bathysphere.puzzles.level_files import check_file, describe_level, draw_levels, generate_file
 
-_EXAMPLES = """Sokoban levels, in Boxoban text (.txt), XSB (.xsb) and .sok collections.
+_DESCRIPTION = """Sokoban levels, in Boxoban text (.txt), XSB (.xsb) and .sok collections.
 
 Examples:
 
@@ -125,54 +118,43 @@ class Cache:
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere levels <argv>` and returns the exit code."""
-    command = tyro.cli(
+    kinds: Any = (
         Annotated[Generate, tyro.conf.subcommand("generate")]
         | Annotated[Convert, tyro.conf.subcommand("convert")]
         | Annotated[Check, tyro.conf.subcommand("check")]
         | Annotated[Show, tyro.conf.subcommand("show")]
-        | Annotated[Cache, tyro.conf.subcommand("cache")],
-        args=argv,
-        prog="bathysphere levels",
-        description=_EXAMPLES,
-        config=(tyro.conf.FlagCreatePairsOff,),
+        | Annotated[Cache, tyro.conf.subcommand("cache")]
     )
+    command = parse(kinds, argv, "levels", _DESCRIPTION, config=(tyro.conf.FlagCreatePairsOff,))
     actions: dict[type, Any] = {Generate: _generate, Convert: _convert, Check: _check, Show: _show, Cache: _cache}
     result, text = actions[type(command)](command)
-    if command.json:
-        sys.stdout.write(json_text.dumps(result) + "\n")
-    else:
-        Console(highlight=False, markup=False, soft_wrap=True).print(text)
+    say(result, text, command.json)
     return 0
 
 
 def _generate(command: Generate) -> tuple[dict[str, Any], str]:
-    # Everything that can be refused is refused before the work starts.
-    if command.count < 1:
-        raise BathysphereError(f"--count must be a whole number from 1; got {command.count}.")
-    style = format_of(command.out, command.format)
-    if (command.solutions or command.run_length) and style != "sok":
-        raise BathysphereError(
-            f"Only .sok files hold solutions and run lengths, not {style}. Write to a .sok file or use --format sok."
-        )
-    if not command.out.parent.is_dir():
-        raise BathysphereError(f"There is no folder {command.out.parent}. Create it, or write elsewhere.")
     config = GeneratorConfig(
         height=command.size if command.height is None else command.height,
         width=command.size if command.width is None else command.width,
         num_boxes=command.boxes,
     )
+    style, console = format_of(command.out, command.format), Console(stderr=True)
     start = time.perf_counter()
-    console = Console(stderr=True)
-    numbers = track(
-        range(command.count), "generating", console=console, transient=True, disable=not console.is_terminal
+    generate_file(
+        command.out,
+        config,
+        count=command.count,
+        seed=command.seed,
+        style=style,
+        solutions=command.solutions,
+        run_length=command.run_length,
+        track=lambda numbers: track(
+            list(numbers), "generating", console=console, transient=True, disable=not console.is_terminal
+        ),
     )
-    levels = [generate_level(config, command.seed, number).level for number in numbers]
     seconds = time.perf_counter() - start
-    if not command.solutions:
-        levels = [dataclasses.replace(level, solution=None) for level in levels]
-    write_levels(command.out, levels, style, command.run_length)
-    result = {"levels": len(levels), "out": str(command.out), "format": style, "seconds": round(seconds, 3)}
-    return result, f"{len(levels)} levels in {command.out} ({style}), {seconds:.1f} s"
+    result = {"levels": command.count, "out": str(command.out), "format": style, "seconds": round(seconds, 3)}
+    return result, f"{command.count} levels in {command.out} ({style}), {seconds:.1f} s"
 
 
 def _convert(command: Convert) -> tuple[dict[str, Any], str]:
@@ -190,36 +172,12 @@ def _convert(command: Convert) -> tuple[dict[str, Any], str]:
 def _check(command: Check) -> tuple[dict[str, Any], str]:
     if not command.sources:
         raise BathysphereError("Name at least one level file to check.")
-    files = []
-    lines = []
-    for source in command.sources:
-        levels = read_levels(source)
-        for number, level in enumerate(levels, start=1):
-            if solves(level, ""):
-                raise BathysphereError(
-                    f"{source}: level {number} ('{level.title}') is already solved, no box is off target. Remove it."
-                )
-            if level.solution is not None and not solves(level, level.solution):
-                raise BathysphereError(
-                    f"{source}: the solution of level {number} ('{level.title}') does not solve it. "
-                    "Correct or remove it."
-                )
-        sizes = Counter(f"{level.shape[0]}x{level.shape[1]}" for level in levels)
-        boxes = Counter(_num_boxes(level) for level in levels)
-        solved = sum(level.solution is not None for level in levels)
-        files.append(
-            {
-                "path": str(source),
-                "levels": len(levels),
-                "sizes": dict(sizes),
-                "boxes": {str(number): boxes[number] for number in sorted(boxes)},
-                "solutions": solved,
-            }
-        )
-        lines.append(
-            f"{source}: {len(levels)} levels, all fine; sizes {', '.join(sizes)}; "
-            f"boxes {', '.join(map(str, sorted(boxes)))}; {solved} with a solution that works"
-        )
+    files = [check_file(source) for source in command.sources]
+    lines = [
+        f"{file['path']}: {file['levels']} levels, all fine; sizes {', '.join(file['sizes'])}; "
+        f"boxes {', '.join(file['boxes'])}; {file['solutions']} with a solution that works"
+        for file in files
+    ]
     return {"levels": sum(file["levels"] for file in files), "files": files}, "\n".join(lines)
 
 
@@ -229,35 +187,26 @@ def _show(command: Show) -> tuple[dict[str, Any], str]:
         raise BathysphereError(
             f"{command.source} has levels 1 to {len(levels)}; asked for {command.count} from {command.first}."
         )
-    shown = list(enumerate(levels, start=1))[command.first - 1 : command.first - 1 + command.count]
+    shown = levels[command.first - 1 : command.first - 1 + command.count]
+    result: dict[str, Any] = {"levels": [describe_level(n, level) for n, level in enumerate(shown, command.first)]}
+    blocks = [_block(level) for level in result["levels"]]
     if command.image is not None:
-        _draw([level for _, level in shown], command.image)
-    result: dict[str, Any] = {
-        "levels": [
-            {
-                "number": number,
-                "title": level.title,
-                "height": level.shape[0],
-                "width": level.shape[1],
-                "boxes": _num_boxes(level),
-                "board": grid_text(level.grid).split("\n"),
-                "solution": level.solution,
-            }
-            for number, level in shown
-        ]
-    }
-    blocks = []
-    for number, level in shown:
-        height, width = level.shape
-        lines = [f"{number}: {level.title or 'untitled'} ({height}x{width}, {_num_boxes(level)} boxes)"]
-        lines.append(grid_text(level.grid))
-        if level.solution is not None:
-            lines.append(f"solution, {len(level.solution)} moves: {level.solution}")
-        blocks.append("\n".join(lines))
-    if command.image is not None:
+        draw_levels(shown, command.image)
         result["image"] = str(command.image)
         blocks.append(f"drawn in {command.image}")
     return result, "\n\n".join(blocks)
+
+
+def _block(level: dict[str, Any]) -> str:
+    """Returns a level as text: a heading, the board, its solution."""
+    title, moves = level["title"] or "untitled", level["solution"]
+    lines = [
+        f"{level['number']}: {title} ({level['height']}x{level['width']}, {level['boxes']} boxes)",
+        *level["board"],
+    ]
+    if moves is not None:
+        lines.append(f"solution, {len(moves)} moves: {moves}")
+    return "\n".join(lines)
 
 
 def _cache(command: Cache) -> tuple[dict[str, Any], str]:
@@ -270,21 +219,3 @@ def _cache(command: Cache) -> tuple[dict[str, Any], str]:
     result = {"folder": str(folder), "files": num_files, "bytes": num_bytes, "cleared": command.clear}
     text = f"{folder}: {num_files} files, {num_bytes / 1e6:.1f} MB" + (", deleted" if command.clear else "")
     return result, text
-
-
-def _draw(levels: list[Level], path: Path) -> None:
-    """Saves the boards side by side, smaller ones filled up with walls, one tile of white between them."""
-    height = max(level.shape[0] for level in levels)
-    pictures: list[np.ndarray[Any, Any]] = []
-    for level in levels:
-        picture = draw_board(pad(level.grid, (height, level.shape[1])))
-        gap = np.full((len(picture), 24, 3), 255, np.uint8)
-        pictures += [gap, picture]
-    try:
-        Image.fromarray(np.hstack(pictures[1:])).save(path, format="PNG")
-    except OSError as error:
-        raise BathysphereError(f"Cannot write {path}: {error.strerror or error}. Choose another place.") from error
-
-
-def _num_boxes(level: Level) -> int:
-    return int(np.isin(level.grid, (BOX, BOX_ON_TARGET)).sum())

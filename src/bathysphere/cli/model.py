@@ -13,10 +13,10 @@ from rich.table import Table
 
 from bathysphere.cli.common import parse, say
 from bathysphere.errors import BathysphereError
-from bathysphere.models.config import RECIPES, TrainingConfig
+from bathysphere.models.config import OLD_NAMES, RECIPES, TrainingConfig
 from bathysphere.runs.display import duration
 
-_DESCRIPTION = """Learned models of Sokoban: train one from random games, or measure how often one is right.
+_DESCRIPTION = """Learned models of Sokoban: train one from random episodes, or measure how often one is right.
 
 bathysphere model train --help and bathysphere model evaluate --help explain the options.
 
@@ -29,7 +29,7 @@ bathysphere model evaluate mine.safetensors --agent runs/sokoban-seed0-1
 bathysphere train sokoban --model mine.safetensors
 """
 
-_TRAIN_DESCRIPTION = """Train a model of Sokoban from random games, and write it to a file.
+_TRAIN_DESCRIPTION = """Train a model of Sokoban from random episodes, and write it to a file.
 
 bathysphere model train [local|paper] [OPTIONS]
 
@@ -48,8 +48,8 @@ bathysphere model train --out small.safetensors --height 8 --width 8 --max-boxes
 bathysphere model train paper --out paper.safetensors --updates 6000 --learning-rate 1e-3
 """
 
-_EVALUATE_DESCRIPTION = """Measure how often a model is right: on random games on boards it has not seen, and with
---agent on the agent's own moves and inside its search trees, where everything that planning asks for is checked.
+_EVALUATE_DESCRIPTION = """Measure how often a model is right: on random episodes on boards it has not seen, and with
+--agent on the agent's own steps and inside its search trees, where everything that planning asks for is checked.
 
 Examples:
 
@@ -83,13 +83,13 @@ class Evaluate:
     model: tyro.conf.Positional[str]
     """Name of a shipped model, or a model file."""
     agent: str | None = None
-    """Also measure the model in games of this agent: a shipped agent, an agent file or a run directory."""
+    """Also measure the model in episodes of this agent: a shipped agent, an agent file or a run directory."""
     episodes: int = 100
-    """Games of the agent."""
+    """Episodes of the agent."""
     boards: int = 200
-    """Boards for random games, with as many boxes as the model was trained on."""
+    """Boards for random episodes, with as many boxes as the model was trained on."""
     seed: int = 1
-    """Decides boards and moves. Trainings use 0 if not told otherwise."""
+    """Decides boards and actions. Trainings use 0 if not told otherwise."""
     json: bool = False
     """Print one JSON object on stdout, and nothing else."""
 
@@ -110,9 +110,9 @@ def _train(argv: list[str]) -> int:
     recipe = argv[0] if argv and not argv[0].startswith("-") else None
     if recipe is not None and recipe not in RECIPES:
         raise BathysphereError(f"There is no way to train called {recipe!r}; choose one of {', '.join(RECIPES)}.")
-    rest = argv if recipe is None else argv[1:]
+    rest = [_renewed(word) for word in (argv if recipe is None else argv[1:])]
     options = _parse(RECIPES[recipe or "local"], rest)
-    from bathysphere.cli.model_display import ModelDisplay
+    from bathysphere.cli.progress import ModelDisplay
     from bathysphere.models.session import read_checkpoint, train_model
 
     if options.resume:
@@ -128,14 +128,15 @@ def _train(argv: list[str]) -> int:
 
 
 def _parse(start: TrainingConfig, argv: list[str]) -> Train:
-    return tyro.cli(
-        Train,
-        args=argv,
-        default=Train(**_fields(start)),
-        prog="bathysphere model train",
-        description=_TRAIN_DESCRIPTION,
-        config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
-    )
+    return parse(Train, argv, "model train", _TRAIN_DESCRIPTION, Train(**_fields(start)))
+
+
+def _renewed(word: str) -> str:
+    """Returns a flag of an earlier version as it is called now, anything else as it is."""
+    flag, equals, value = word.partition("=")
+    names = {old.rpartition(".")[2]: new.rpartition(".")[2] for old, new in OLD_NAMES.items()}
+    new = names.get(flag.removeprefix("--"))
+    return word if new is None or not flag.startswith("--") else f"--{new.replace('_', '-')}{equals}{value}"
 
 
 def _fields(config: TrainingConfig) -> dict[str, Any]:
@@ -162,16 +163,16 @@ def _evaluate(options: Evaluate) -> int:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     console.print(_table(result))
     if result["agent"] is not None:
-        console.print(f"The agent won {result['wins']} of {result['episodes']} games with it.", soft_wrap=True)
+        console.print(f"The agent won {result['wins']} of {result['episodes']} episodes with it.", soft_wrap=True)
     return 0
 
 
 def _table(result: dict[str, Any]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, title=f"model {result['model']}", title_justify="left")
     table.add_column("where")
-    for name in ("moves", "boards right", "changed cells right", "impossible", "false rewards", "missed rewards"):
+    for name in ("steps", "boards right", "changed cells right", "impossible", "false rewards", "missed rewards"):
         table.add_column(name, justify="right")
-    for key, title in (("random", "random games"), ("moves", "the agent's moves"), ("trees", "its search trees")):
+    for key, title in (("random", "random episodes"), ("moves", "the agent's steps"), ("trees", "its search trees")):
         if (report := result[key]) is not None:
             table.add_row(
                 title,

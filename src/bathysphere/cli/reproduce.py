@@ -16,17 +16,19 @@ from rich.console import Console
 from bathysphere.cli.common import parse, say
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.display import duration
+from bathysphere.storage.versions import describe_machine
 from bathysphere.studies import STUDIES, find_study
-from bathysphere.studies.cost import most_seconds
+from bathysphere.studies.cost import mean_speed, measured_before, most_steps
 from bathysphere.studies.display import StudyDisplay
-from bathysphere.studies.report import StudyFolder, markdown_table, render
+from bathysphere.studies.folder import StudyFolder
+from bathysphere.studies.report import markdown_table, render
 from bathysphere.studies.scheduler import plan, run_all
 from bathysphere.studies.study import BudgetName, Study
 
 _DESCRIPTION = """Run one of the paper's tables or figures again, and put the paper's numbers beside ours.
 
 Runs go on side by side, one thread each. Interrupt it and repeat the command: finished runs are kept, half-finished
-ones go on where they were. The same command gives the same numbers.
+ones go on where they were. The same command gives the same numbers, on the same kind of processor.
 
 Examples:
 
@@ -57,7 +59,9 @@ class Options:
     render: bool = False
     """Only make the table, figures and report again, from the raw results in the folder."""
     list: bool = False
-    """List the studies (or the one named): what each is, the paper's numbers, and what it costs on this machine."""
+    """List the studies (or the one named): what each is, the paper's numbers, and what it costs."""
+    measure: bool = False
+    """With --list: measure this machine's speed for the costs, which takes minutes. Otherwise: as measured before."""
     json: bool = False
     """Print one JSON object (what summary.json holds) on stdout, and nothing else."""
 
@@ -70,7 +74,9 @@ def run(argv: list[str]) -> int:
         raise BathysphereError(f"--jobs is {jobs}; expected at least 1.")
     if options.list:
         studies = [find_study(options.study)] if options.study else list(STUDIES.values())
-        return _list_studies(studies, jobs, options.json)
+        return _list_studies(studies, jobs, options.measure, options.json)
+    if options.measure:
+        raise BathysphereError("--measure goes with --list; add it.")
     if not options.study:
         raise BathysphereError(
             f"'bathysphere reproduce' needs a study: {', '.join(STUDIES)}. "
@@ -91,7 +97,8 @@ def _run_study(study: Study, folder: StudyFolder, num_processes: int, options: O
     """Runs what is not finished yet and writes the raw results; returns the number of runs that failed."""
     trials = study.trials(options.budget, options.seeds)
     seeds = options.seeds or study.budgets[options.budget].seeds
-    folder.begin(study, options.budget, f"bathysphere reproduce {study.name} --budget {options.budget} --seeds {seeds}")
+    command = f"bathysphere reproduce {study.name} --budget {options.budget} --seeds {seeds}"
+    folder.begin(study, options.budget, command, trials)
     jobs = plan(trials, folder.runs, [(picture.setting, picture.case) for picture in study.pictures])
     console = Console(stderr=True, highlight=False)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: save, then stop
@@ -107,26 +114,30 @@ def _run_study(study: Study, folder: StudyFolder, num_processes: int, options: O
     return sum(job.state == "failed" for job in jobs)
 
 
-def _list_studies(studies: Sequence[Study], jobs: int, as_json: bool) -> int:
-    if not as_json:
+def _list_studies(studies: Sequence[Study], jobs: int, measure: bool, as_json: bool) -> int:
+    if measure and not as_json:
         sys.stderr.write("Measuring the speed of this machine ...\n")
-    speeds: dict[Any, float] = {}
+    speeds: dict[Any, float] | None = {} if measure else None
     entries = [_describe(study, jobs, speeds) for study in studies]
+    machine = describe_machine() if measure else measured_before()["machine"]
     lines = []
     for entry in entries:
         lines += [f"{entry['study']}: {entry['title']} ({entry['source']})"]
         lines += [f"    paper: {', '.join(entry['paper'])}"] if entry["paper"] else []
         for name, cost in entry["budgets"].items():
-            lines.append(
-                f"    {name}: {cost['runs']} runs, at most {duration(cost['seconds'])} with {jobs} jobs. "
-                f"{cost['about']}"
-            )
+            seconds = cost["seconds"]
+            time = "time not measured yet" if seconds is None else f"at most {duration(seconds)} with {jobs} jobs"
+            lines.append(f"    {name}: {cost['runs']} runs, {time}. {cost['about']}")
         lines.append("")
-    say({"studies": entries}, "\n".join(lines).rstrip(), as_json)
+    if measure:
+        lines.append(f"Times are for this machine ({machine}), measured now.")
+    else:
+        lines.append(f"Times are of earlier runs ({machine}); --measure measures this machine.")
+    say({"machine": machine, "measured_now": measure, "studies": entries}, "\n".join(lines), as_json)
     return 0
 
 
-def _describe(study: Study, jobs: int, speeds: dict[Any, float]) -> dict[str, Any]:
+def _describe(study: Study, jobs: int, speeds: dict[Any, float] | None) -> dict[str, Any]:
     titles = {setting.name: setting.title for setting in study.settings}
     metrics = {metric.name: metric.title for metric in study.metrics}
     return {
@@ -135,12 +146,20 @@ def _describe(study: Study, jobs: int, speeds: dict[Any, float]) -> dict[str, An
         "source": study.source,
         "about": study.about,
         "paper": [f"{titles[s]}: {number.text} {metrics[m]}" for (s, m), number in study.paper.items()],
-        "budgets": {
-            name: {
-                "about": budget.about,
-                "runs": len(trials := study.trials(name)),
-                "seconds": most_seconds(trials, jobs, speeds),
-            }
-            for name, budget in study.budgets.items()
-        },
+        "budgets": {name: _cost(study, name, jobs, speeds) for name in study.budgets},
+    }
+
+
+def _cost(study: Study, budget: BudgetName, jobs: int, speeds: dict[Any, float] | None) -> dict[str, Any]:
+    """Returns the runs of a budget and their time, with speeds measured now, or before if `speeds` is None."""
+    trials = study.trials(budget)
+    if speeds is None:
+        speed = measured_before()["env_steps_per_second"].get(study.name, {}).get(budget)
+    else:
+        speed = mean_speed(trials, speeds)
+    return {
+        "about": study.budgets[budget].about,
+        "runs": len(trials),
+        "env_steps_per_second": speed,
+        "seconds": None if speed is None else sum(map(most_steps, trials)) / speed / jobs,
     }

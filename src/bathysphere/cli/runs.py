@@ -56,7 +56,7 @@ def _table(runs: list[dict[str, Any]], folder: Path) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("run", "preset", "state"):
         table.add_column(name, overflow="fold")
-    for name in ("seed", "steps", "games", "won/100", "won/1000", "1st win", "solved", "steps/s"):
+    for name in ("seed", "steps", "episodes", "won/100", "won/1000", "1st win", "solved", "steps/s"):
         table.add_column(name, justify="right")
     for run in runs:
         speed = run["env_steps_per_second"]

@@ -1,4 +1,4 @@
-"""`bathysphere solve`: solutions for somebody's own Sokoban levels."""
+"""`bathysphere solve`: solutions for Sokoban levels of one's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import tyro
 
 from bathysphere.cli.common import parse, say
-from bathysphere.cli.level_progress import watch_levels
+from bathysphere.cli.progress import track_levels
 from bathysphere.domains.sokoban import read_levels
 from bathysphere.errors import BathysphereError
 from bathysphere.puzzles.player import LevelPlayer
@@ -45,9 +45,9 @@ class Options:
     out: Path | None = None
     """The .sok file to write, or to replace. None: NAME-solved.sok in this folder, unless it exists."""
     passes: int | None = None
-    """Planning passes per move in the first attempt. None: as in training."""
+    """Planning passes per step in the first attempt. None: as in training."""
     max_passes: int = 200
-    """Planning passes per move in the last attempt."""
+    """Planning passes per step in the last attempt."""
     max_steps: int | None = None
     """Moves before a level is given up. None: as in training."""
     seed: int = 0
@@ -69,12 +69,12 @@ def run(argv: list[str]) -> int:
     for number in passes:
         try:
             made = attempt(
-                player, solving, number, options.seed + len(solving.attempts), watch_levels, max_steps=options.max_steps
+                player, solving, number, options.seed + len(solving.attempts), track_levels, max_steps=options.max_steps
             )
         finally:
             write_solutions(out, levels, solving.solutions)
         if not options.json:
-            text = f"{number} passes a move: {made.solved:,} of {made.levels:,} levels solved, {made.seconds:.1f} s"
+            text = f"{number} passes a step: {made.solved:,} of {made.levels:,} levels solved, {made.seconds:.1f} s"
             say({}, text, as_json=False)
         if len(solving.unsolved) == len(solving.refused):
             break

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, make_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
-from bathysphere.cli.common import say
+from bathysphere.cli.common import parse, say
 from bathysphere.config.convert import differences
+from bathysphere.config.old_names import renewed_flags
 from bathysphere.config.presets import PRESETS, describe_preset, find_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.errors import BathysphereError
@@ -20,11 +22,13 @@ from bathysphere.runs.display import RunDisplay, duration
 from bathysphere.runs.runner import resume
 from bathysphere.runs.runner import run as begin
 
-_DESCRIPTION = """Train a preset, or continue a run. Every field of the config is a flag.
+_DESCRIPTION = """Train a preset, or continue a run.
 
 bathysphere train PRESET [OPTIONS]
 
 bathysphere train --resume RUN [OPTIONS]
+
+Every field of the config is a flag. --help shows those most used, --help-expert all of them.
 
 A resumed run goes on exactly as if it had never stopped. Its steps, log-every, stop and checkpoint options
 may be changed, nothing else. Ctrl-C saves and ends; so does SIGTERM.
@@ -33,12 +37,22 @@ Examples:
 
 bathysphere train --list
 
+bathysphere train sokoban --help-expert
+
 bathysphere train deep-sea --stop.on-solved
 
 bathysphere train paper/deep-sea --domain.size 40 --seed 3 --run-dir runs/mine --steps 1400000
 
 bathysphere train --resume runs/mine --steps 2000000
 """
+
+# What --help shows. A star: all fields there, but not those of sections below.
+_COMMON = (
+    *("steps", "seed", "batch", "model", "start_from", "run_dir", "resume", "list", "json", "help_expert"),
+    *("domain.*", "domain.generator.height", "domain.generator.width", "domain.generator.num_boxes"),
+    *("search.passes", "search.risk_coef", "stop.*"),
+)
+_HELP = {"-h", "--help"}
 
 
 @dataclass(frozen=True)
@@ -58,12 +72,16 @@ class Options(RunConfig):
     """List the presets."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
     """Print one JSON object (what result.json holds) on stdout, and nothing else."""
+    help_expert: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Show this help with every option: networks, optimiser, replay, all of the search ..."""
 
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere train <argv>` and returns the exit code."""
     if "--list" in argv:
         return _list_presets("--json" in argv)
+    is_expert = "--help-expert" in argv
+    argv = renewed_flags(["--help" if word == "--help-expert" else word for word in argv])
     saved = _resumed(argv)
     if saved is not None:
         if not argv[0].startswith("-"):
@@ -71,14 +89,14 @@ def run(argv: list[str]) -> int:
         start = saved
     elif argv and not argv[0].startswith("-"):
         start, argv = find_preset(argv[0]), argv[1:]
-    elif {"-h", "--help"} & set(argv):
+    elif _HELP & set(argv):
         start = find_preset("deep-sea")
     else:
         raise BathysphereError(
             f"'bathysphere train' needs a preset first: {', '.join(PRESETS)}. "
             "'bathysphere train --list' explains them; --resume RUN continues a run."
         )
-    options = _parse(start, argv)
+    options = _parse(start, argv, is_expert)
     config = RunConfig(**_fields(options))
     display = None if options.json else RunDisplay(Console(highlight=False))
     if options.resume is None:
@@ -95,16 +113,16 @@ def summary(result: dict[str, Any]) -> str:
     """Says in two or three sentences how a run went."""
     solved, first = result["solved_step"], result["first_solved_step"]
     if solved is not None:
-        outcome = f"Solved: first won at step {first:,}, more than half of 50 games at step {solved:,}."
+        outcome = f"Solved: first won at step {first:,}, more than half of 50 episodes at step {solved:,}."
     elif first is not None:
-        outcome = f"Won {result['wins']:,} times, first at step {first:,}, but not yet more than half of 50 games."
+        outcome = f"Won {result['wins']:,} times, first at step {first:,}, but not yet more than half of 50 episodes."
     else:
-        outcome = "Not one game was won."
+        outcome = "Not one episode was won."
     lines = [
         outcome,
-        f"{result['episodes']:,} games, {result['env_steps']:,} steps and {result['updates']:,} updates in "
+        f"{result['episodes']:,} episodes, {result['env_steps']:,} steps and {result['updates']:,} updates in "
         f"{duration(result['wall_seconds'])} ({result['env_steps_per_second']:,.0f} steps/s); stopped by "
-        f"{result['stopped_by']}. Win rate over the last 100 games: {result['win_rate_100']:.0%}.",
+        f"{result['stopped_by']}. Win rate over the last 100 episodes: {result['win_rate_100']:.0%}.",
         f"Everything is in {result['run_dir']}",
     ]
     if result["stopped_by"] == "interrupted":
@@ -122,19 +140,39 @@ def _resumed(argv: list[str]) -> RunConfig | None:
     return None
 
 
-def _parse(start: RunConfig, argv: list[str]) -> Options:
+def _parse(start: RunConfig, argv: list[str], is_expert: bool = True) -> Options:
     # The world of the preset decides which flags there are.
     domain: Any = type(start.domain)
-    options: Any = make_dataclass("Options", [("domain", domain, start.domain)], bases=(Options,), frozen=True)
-    options.__doc__ = Options.__doc__
-    return tyro.cli(  # type: ignore[no-any-return]
-        options,
-        args=argv,
-        default=options(**_fields(start)),
-        prog="bathysphere train" if {"-h", "--help"} & set(argv) else f"bathysphere train {start.preset}",
-        description=_DESCRIPTION,
-        config=(tyro.conf.AvoidSubcommands,),
-    )
+    kind: Any = make_dataclass("Options", [("domain", domain, start.domain)], bases=(Options,), frozen=True)
+    kind.__doc__ = Options.__doc__
+    default = kind(**_fields(start))
+    is_help = bool(_HELP & set(argv))
+    if is_help and not is_expert:
+        default = _shortened(default, _COMMON)
+    verb = "train" if is_help else f"train {start.preset}"
+    options: Options = parse(type(default), argv, verb, _DESCRIPTION, default, (tyro.conf.AvoidSubcommands,))
+    return options
+
+
+def _shortened(default: Any, shown: Sequence[str]) -> Any:
+    """Returns the dataclass instance `default` as one of a class in whose help only the fields `shown` appear.
+
+    tyro does not accept fields that it does not show, so this is for help only.
+    """
+    values, changed = {}, list[tuple[str, Any, Any]]()
+    for each in fields(default):
+        name, value = each.name, getattr(default, each.name)
+        inner = [other.removeprefix(f"{name}.") for other in shown if other.startswith(f"{name}.")]
+        if is_dataclass(value) and inner:
+            value = _shortened(value, inner)
+            changed.append((name, type(value), None))
+        elif is_dataclass(value) or not {name, "*"} & set(shown):
+            changed.append((name, Annotated[type(value), tyro.conf.Suppress], None))
+        values[name] = value
+    # By keyword only: a field without default may come after one that gets one here.
+    short = make_dataclass(type(default).__name__, changed, bases=(type(default),), frozen=True, kw_only=True)
+    short.__doc__ = type(default).__doc__
+    return short(**values)
 
 
 def _fields(config: RunConfig) -> dict[str, Any]:

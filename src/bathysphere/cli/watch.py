@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tyro
@@ -19,6 +20,7 @@ from bathysphere.agents.evaluation import given
 from bathysphere.agents.loading import load_agent
 from bathysphere.cli.common import parse, say
 from bathysphere.domains.playing import PlayedEpisode, play
+from bathysphere.domains.presentation import film_of, text_of
 from bathysphere.errors import BathysphereError
 from bathysphere.storage import pictures as drawing
 
@@ -35,6 +37,8 @@ bathysphere watch runs/deep-sea-seed0-1
 bathysphere watch runs/deep-sea-seed0-1 --gif dive.gif --risk-coef 0
 """
 
+_TOLD = ("solved", "steps", "reward", "actions")  # of every episode
+
 
 @dataclass(frozen=True)
 class Options:
@@ -43,13 +47,13 @@ class Options:
     agent: tyro.conf.Positional[str]
     """Name of a shipped agent, agent file, or run directory."""
     episodes: int = 1
-    """Games to play."""
+    """Episodes to play."""
     gif: Path | None = None
     """Write a film instead of showing it: a .gif, or an .mp4 (needs the extra 'video')."""
     fps: float = 8.0
-    """Moves per second."""
+    """Steps per second."""
     passes: int | None = None
-    """Planning passes per move. None: as in training, and so for the next one."""
+    """Planning passes per step. None: as in training, and so for the next one."""
     risk_coef: float | None = None
     """Weight of uncertainty in the risk measure."""
     seed: int = 0
@@ -65,25 +69,18 @@ def run(argv: list[str]) -> int:
         raise BathysphereError("Expected --episodes of at least 1, --seed from 0 and --fps from 0.1 to 100.")
     save = None if options.gif is None else _saver(options.gif)
     agent = load_agent(options.agent, seed=options.seed)
-    agent.config = replace(agent.config, **given({"passes": options.passes, "risk_coef": options.risk_coef}))
+    config: Any = agent.config
+    agent.config = replace(config, **given({"passes": options.passes, "risk_coef": options.risk_coef}))
     rng = np.random.default_rng(options.seed)
     domain, max_steps = agent.domain, agent.config.max_steps or agent.domain.max_steps
     played = [play(domain, domain.initial(1, rng)[0], agent.act, max_steps) for _ in range(options.episodes)]
     if save is not None and options.gif is not None:
-        save(options.gif, [agent.domain.render(s) for episode in played for s in episode.states], options.fps)
+        save(options.gif, film_of(domain, np.concatenate([episode.states for episode in played])), options.fps)
     elif not options.json:
         _show(agent, played, options.fps)
     result = {
         "agent": options.agent,
-        "episodes": [
-            {
-                "solved": episode.solved,
-                "steps": len(episode.actions),
-                "reward": episode.total_reward,
-                "actions": [agent.domain.action_names[action] for action in episode.actions],
-            }
-            for episode in played
-        ],
+        "episodes": [{name: episode.to_dict()[name] for name in _TOLD} for episode in played],
         "file": None if options.gif is None else str(options.gif),
     }
     say(result, _sentence(played, options.gif), options.json)
@@ -98,20 +95,20 @@ def _saver(path: Path) -> Callable[[Path, list[drawing.Frame], float], None]:
 
 
 def _show(agent: Agent, played: list[PlayedEpisode], fps: float) -> None:
-    """Shows the games as text: moving in a terminal, otherwise how each ended."""
+    """Shows the episodes as text: moving in a terminal, otherwise how each ended."""
     console = Console(highlight=False, markup=False)
     for number, episode in enumerate(played, 1):
         if not console.is_terminal:
-            console.print(agent.domain.text(episode.states[-1]))
+            console.print(text_of(agent.domain, episode.state))
             continue
         with Live(console=console, auto_refresh=False) as live:
             for step, state in enumerate(episode.states):
-                title = f"game {number}, move {step}"
-                live.update(Panel.fit(Text(agent.domain.text(state)), title=title), refresh=True)
+                title = f"episode {number}, step {step}"
+                live.update(Panel.fit(Text(text_of(agent.domain, state)), title=title), refresh=True)
                 time.sleep(1 / fps)
 
 
 def _sentence(played: list[PlayedEpisode], file: Path | None) -> str:
     wins = sum(episode.solved for episode in played)
-    text = f"Won {wins} of {len(played)}, in {', '.join(str(len(episode.actions)) for episode in played)} moves."
+    text = f"Won {wins} of {len(played)}, in {', '.join(str(len(episode.actions)) for episode in played)} steps."
     return text if file is None else f"{text} See {file}."

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from bathysphere.agents.loading import load_trained, make_model
+from bathysphere.agents.evaluation import make_pool
+from bathysphere.agents.loading import load_trained
 from bathysphere.domains.base import Categories
 from bathysphere.domains.sokoban import Level, Sokoban, SokobanConfig
 from bathysphere.domains.sokoban.levels import checked_solution, pad, solves
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Crew, SearchConfig
+from bathysphere.planning import SearchConfig
 from bathysphere.planning.graph.arena import Sizes, arena_bytes
 
 _MEMORY = 2 << 30  # bytes that the search graphs of all levels at once may come to
@@ -31,11 +31,11 @@ class LevelResult:
     moves: int
     """Played, whether they solve it or not."""
     waits: int
-    """Of the moves: spent on thinking, to put off one that cannot be taken back."""
+    """Of the moves: spent on planning, to put off one that cannot be taken back."""
     solution: str | None
     """Letters of `lurd`, capitals for pushes; replayed through the rules before it gets here."""
     states: int
-    """Distinct states that were generated, and evaluated by the network."""
+    """Distinct states that were generated, each evaluated by the network."""
     expansions: int
     """Nodes of the search tree that got children."""
     model_calls: int
@@ -74,29 +74,23 @@ class LevelPlayer:
         Smaller levels are surrounded with walls.
 
         Args:
-          levels: numbers and levels; none that `refusal` has something against.
+          levels: numbers and levels; none that `refusal` gives a reason for.
           search: how to plan.
           seed: decides ties and the members drawn.
         """
-        config = self.trained.config
         boards = [replace(level, grid=pad(level.grid, self.shape)) for _, level in levels]
         domain = Sokoban(self._domain, levels=boards)
-        batch = min(len(levels), config.batch, _affordable(domain, config.values.num_members, search))
-        lanes = min(config.lanes, batch)
-        crew = Crew(
+        pool = make_pool(
+            self.trained,
             domain,
-            self.trained.values,
             search,
-            batch=batch,
+            episodes=len(levels),
             seed=seed,
-            lanes=lanes,
-            processes=min(lanes, os.cpu_count() or 1),
-            model=make_model(config, domain, self.trained.path),
-            num_episodes=len(levels),
+            batch=_affordable(domain, self.trained.config.values.num_members, search),
             starts=np.stack([board.grid.ravel() for board in boards]),
         )
-        while crew.num_active:
-            for episode in crew.step():
+        while pool.num_active:
+            for episode in pool.step():
                 number, level = levels[episode.index]
                 solution = checked_solution(level, episode.actions.tolist()) if episode.solved else None
                 yield LevelResult(

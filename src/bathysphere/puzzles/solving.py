@@ -10,7 +10,7 @@ from typing import Any
 from bathysphere.agents.evaluation import given
 from bathysphere.domains.sokoban import Level
 from bathysphere.errors import BathysphereError
-from bathysphere.puzzles.evaluation import Watch
+from bathysphere.puzzles.evaluation import Track
 from bathysphere.puzzles.player import LevelPlayer, LevelResult
 
 HARDER = 5  # times the passes of the attempt before
@@ -97,7 +97,7 @@ def attempt(
     solving: Solving,
     passes: int,
     seed: int,
-    watch: Callable[[str, int], Watch],
+    track: Callable[[str, int], Track],
     **search: Any,
 ) -> Attempt:
     """Plays every level that is still unsolved once more. Mutates: solving, level by level.
@@ -105,16 +105,16 @@ def attempt(
     Args:
       player: the agent.
       solving: what is solved so far.
-      passes: of planning per move.
+      passes: of planning per step.
       seed: decides ties and the members drawn.
-      watch: makes, of a label and a number of levels, what is handed the results as they come and hands them on.
+      track: makes, of a label and a number of levels, what passes on the results as they come.
       **search: further fields of the search config to change; those that are None stay as in training.
     """
     tried = [(n, solving.levels[n - 1]) for n in solving.unsolved if n not in solving.refused]
     config = replace(player.trained.config.search, **given({**search, "passes": passes}))
     began, before = time.perf_counter(), len(solving.solutions)
     if tried:
-        for result in watch(f"{passes} passes", len(tried))(player.play(tried, config, seed)):
+        for result in track(f"{passes} passes", len(tried))(player.play(tried, config, seed)):
             solving.results[result.number] = result
     made = Attempt(passes, len(tried), len(solving.solutions) - before, time.perf_counter() - began)
     solving.attempts.append(made)

@@ -1,4 +1,4 @@
-"""Which part of planning takes how long, for `bathysphere bench planner`."""
+"""Which part of planning takes how long."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bathysphere.planning import Search
-from bathysphere.planning import compiled_rules as in_place
+from bathysphere.bench.timing import seconds as seconds_of
+from bathysphere.planning import MCTS, compiled_rules
 from bathysphere.planning.graph.arena import Arena, ensure_room
 from bathysphere.planning.graph.compiled import kernel
 from bathysphere.planning.graph.risk import bonus_at, joint_at, separable_at
@@ -19,13 +19,13 @@ _STEPS = 20  # real steps in which the parts of a sweep are timed apart
 _MUCH = 2**40  # bytes: a copy of the arena may be as large as it has to
 
 
-def shares(search: Search, seconds: dict[str, float]) -> dict[str, float]:
-    """Returns which part of `seconds` each phase takes; "other" holds inserting states and making moves.
+def shares(planner: MCTS, seconds: dict[str, float]) -> dict[str, float]:
+    """Returns which part of `seconds` each phase takes; "other" holds inserting states and making steps.
 
-    A sweep does several things in one go. A few steps of `search`, another one like that which took the seconds, tell
+    A sweep does several things in one go. A few steps of `planner`, another one like that which took the seconds, tell
     how to split the time of a sweep.
     """
-    parts = _parts_of_a_sweep(search)
+    parts = _parts_of_a_sweep(planner)
     scale = seconds["sweep"] / sum(parts.values())
     share = {
         "select": scale * parts["select"],
@@ -38,65 +38,65 @@ def shares(search: Search, seconds: dict[str, float]) -> dict[str, float]:
     return {name: part / total for name, part in share.items()}
 
 
-def _parts_of_a_sweep(search: Search) -> dict[str, float]:
+def _parts_of_a_sweep(planner: MCTS) -> dict[str, float]:
     """Plays a few steps; returns the seconds, more or less, that one of them spends in each phase of its sweeps.
 
     After a step is planned, one more pass is made on a copy of the graph, part by part.
     """
     parts: dict[str, list[float]] = {name: [] for name in ("select", "backup", "model", "network", "insert")}
     for _ in range(_STEPS):
-        calls = np.array([search.model_calls, search.network_calls])
-        search.plan()
-        num_expanded, num_evaluated = np.array([search.model_calls, search.network_calls]) - calls
-        copy = Arena(*(array.copy() for array in search.arena))
-        num_active = search.active.sum()
-        selecting, backing_up = _halves_of_a_pass(search, copy)
-        parts["select"].append(search.config.passes * selecting)
-        parts["backup"].append(search.config.passes * backing_up)
-        table = search._table()
+        calls = np.array([planner.work.model_calls, planner.work.network_calls])
+        planner.plan()
+        num_expanded, num_evaluated = np.array([planner.work.model_calls, planner.work.network_calls]) - calls
+        copy = Arena(*(array.copy() for array in planner.arena))
+        num_active = planner.active.sum()
+        selecting, backing_up = _halves_of_a_pass(planner, copy)
+        parts["select"].append(planner.config.passes * selecting)
+        parts["backup"].append(planner.config.passes * backing_up)
+        table = planner.table()
         if table is not None:
-            model, network, everything = (part / num_active for part in _expansion(search, copy, table))
+            model, network, everything = (part / num_active for part in _expansion(planner, copy, table))
             parts["model"].append(num_expanded * model)
             parts["network"].append(num_evaluated * network)
-            parts["insert"].append(num_expanded * max(everything - model - search.sizes.num_actions * network, 0.0))
-        search.move()
+            parts["insert"].append(num_expanded * max(everything - model - planner.sizes.num_actions * network, 0.0))
+        planner.act()
     # Not the sum: a process that is interrupted once would seem to do nothing else.
     return {name: float(np.median(times)) if times else 0.0 for name, times in parts.items()}
 
 
-def _halves_of_a_pass(search: Search, copy: Arena) -> tuple[float, float]:
+def _halves_of_a_pass(planner: MCTS, copy: Arena) -> tuple[float, float]:
     """Returns how long selection and backup take for all active episodes."""
+    graphs = planner.graphs
     before = after = between = 0.0
     for _ in range(2):  # the first time compiles, and warms the caches
         before = time.perf_counter()
-        _select_all(copy, search._scratch, search._rules, search._addresses, search.active)
+        _select_all(copy, graphs.scratch, graphs.rules, graphs.addresses, planner.active)
         between = time.perf_counter()
-        _back_up_all(copy, search._scratch, search._rules, search.active)
+        _back_up_all(copy, graphs.scratch, graphs.rules, planner.active)
         after = time.perf_counter()
     return between - before, after - between
 
 
-def _expansion(search: Search, copy: Arena, table: Any) -> tuple[float, float, float]:
+def _expansion(planner: MCTS, copy: Arena, table: Any) -> tuple[float, float, float]:
     """Returns how long compiled rules, the table, and the whole expansion take for one leaf of every active episode."""
-    world, transpositions = search._world, search.config.transpositions
-    copy = ensure_room(copy, search.sizes, search.config.passes, _MUCH)
+    compiled = compiled_rules.compile_domain(planner.domain, planner.sizes)
+    transpositions = planner.config.transpositions
+    copy = ensure_room(copy, planner.sizes, planner.config.passes, _MUCH)
 
     def expand() -> None:
         copy.episodes["stamp"] += 1  # makes every child a new state
-        _expand_all(copy, transpositions, world, table, search.active)
+        _expand_all(copy, transpositions, compiled, table, planner.active)
 
     return (
-        _seconds(lambda: _ask_all(copy, world, search.active)),
-        _seconds(lambda: _look_up_all(copy, world, table, search.active)),
-        _seconds(expand),
+        _warm(lambda: _ask_all(copy, compiled, planner.active)),
+        _warm(lambda: _look_up_all(copy, compiled, table, planner.active)),
+        _warm(expand),
     )
 
 
-def _seconds(call: Callable[[], object]) -> float:
+def _warm(call: Callable[[], object]) -> float:
     call()  # compiles, and warms the caches
-    before = time.perf_counter()
-    call()
-    return time.perf_counter() - before
+    return seconds_of(call)
 
 
 @kernel
@@ -117,27 +117,30 @@ def _back_up_all(arena, scratch, rules, active):
 
 
 @kernel
-def _ask_all(arena, world, active):
-    """Asks for the successors of every active episode's first state. Mutates: world."""
-    successors = in_place.successors_at(world.successors)
+def _ask_all(arena, compiled, active):
+    """Computes the successors of every active episode's first state. Mutates: compiled."""
+    successors = compiled_rules.successors_at(compiled.successors)
     for b in range(active.shape[0]):
         if active[b]:
-            in_place.ask(arena, world, b, 0, successors)
+            compiled_rules.ask(arena, compiled, b, 0, successors)
 
 
 @kernel
-def _look_up_all(arena, world, table, active):
-    """Looks up the values of every active episode's first state. Mutates: arena, world."""
-    category = in_place.category_at(world.category)
+def _look_up_all(arena, compiled, table, active):
+    """Looks up the values of every active episode's first state. Mutates: arena, compiled."""
+    category = compiled_rules.category_at(compiled.category)
     for b in range(active.shape[0]):
         if active[b]:
-            in_place.look_up(arena, world, table, b, 0, category)
+            compiled_rules.look_up(arena, compiled, table, b, 0, category)
 
 
 @kernel
-def _expand_all(arena, transpositions, world, table, active):
-    """Expands every active episode's first state once more. Mutates: arena, world."""
-    successors, category = in_place.successors_at(world.successors), in_place.category_at(world.category)
+def _expand_all(arena, transpositions, compiled, table, active):
+    """Expands every active episode's first state once more. Mutates: arena, compiled."""
+    successors, category = (
+        compiled_rules.successors_at(compiled.successors),
+        compiled_rules.category_at(compiled.category),
+    )
     for b in range(active.shape[0]):
         if active[b]:
-            in_place.expand(arena, transpositions, world, table, b, 0, successors, category)
+            compiled_rules.expand(arena, transpositions, compiled, table, b, 0, successors, category)

@@ -1,29 +1,26 @@
-"""The planner's part of `bathysphere bench`: real steps per second, against its plain-Python twin."""
+"""Steps per second of the planner, beside its plain-Python twin."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import bathysphere
-from bathysphere.cli.planner_shares import shares
+from bathysphere.bench.planner_shares import shares
+from bathysphere.bench.timing import load_twin
 from bathysphere.domains import DeepSea, DeepSeaConfig, Domain, SokobanConfig, ToyMontezuma, make_domain
-from bathysphere.planning import Search, SearchConfig, Values
-from bathysphere.planning.pace import Pace
-from bathysphere.planning.pool import Crew
+from bathysphere.planning import MCTS, Pool, SearchConfig, Values
+from bathysphere.planning.planner import TimedSteps
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 
 REPEATS = 5
-WINDOW = 2.0  # seconds per repeat, at whose end lanes wait for each other: rather often, for `Crew.play` does so once
+WINDOW = 2.0  # seconds per repeat, at whose end workers wait for each other: rather often, `Pool.play` waits once
 ORACLE_SECONDS = 1.0
 
 
@@ -42,8 +39,8 @@ class StubValues:
 
 
 @dataclass(frozen=True)
-class Work:
-    """One thing to plan: a world, its values, the paper's settings, and a batch that suits it."""
+class Task:
+    """One thing to plan: a domain, its values, the paper's settings, and a batch that suits it."""
 
     name: str
     domain: Domain
@@ -52,46 +49,46 @@ class Work:
     batch: int
 
 
-def deep_sea(batch: int = 128) -> Work:
+def deep_sea(batch: int = 128) -> Task:
     """Returns the paper's Deep-sea: 20 linear members, of which 10 rank actions."""
     domain = DeepSea(DeepSeaConfig(size=40))
     values = Ensemble(ValuesConfig("linear", bias=False), OptimiserConfig(), domain.observation, seed=0)
     config = SearchConfig(risk_coef=50.0, num_subsampled=10, avoid_loops=False)
-    return Work("deep-sea", domain, values, config, batch)
+    return Task("deep-sea", domain, values, config, batch)
 
 
-def toy_montezuma(batch: int = 512) -> Work:
+def toy_montezuma(batch: int = 512) -> Task:
     """Returns the paper's Toy Montezuma: 24 rooms, 20 networks 15-50-50-1."""
     domain = ToyMontezuma()
     values = Ensemble(ValuesConfig("mlp", hidden=(50, 50)), OptimiserConfig(), domain.observation, seed=0)
     config = SearchConfig(risk_coef=3.0, num_subsampled=10, episode_penalty=0.2)
-    return Work("toy-montezuma", domain, values, config, batch)
+    return Task("toy-montezuma", domain, values, config, batch)
 
 
-def sokoban(batch: int = 512) -> Work:
+def sokoban(batch: int = 512) -> Task:
     """Returns the paper's multi-board Sokoban with three voting members, but without their network."""
     domain = make_domain(SokobanConfig(num_boards=20))
     config = SearchConfig(risk="vote", final_ties="random", episode_penalty=2.0, dead_end_value=-2.0)
-    return Work("sokoban", domain, StubValues(domain.state_size), config, batch)
+    return Task("sokoban", domain, StubValues(domain.state_size), config, batch)
 
 
-WORKS: tuple[Callable[..., Work], ...] = (deep_sea, toy_montezuma, sokoban)
+TASKS: tuple[Callable[..., Task], ...] = (deep_sea, toy_montezuma, sokoban)
 
 
 def bench_planner() -> dict[str, Any]:
-    """Measures every work on one core and, if there is a second, on two. See the verb's description."""
+    """Measures every task on one core and, if there is a second, on two."""
     import torch
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         rows = []
-        for make in WORKS:
-            work = make()
-            slow = oracle_speed(work)
+        for make in TASKS:
+            task = make()
+            slow = oracle_speed(task)
             all_cores = (1, 2) if (os.cpu_count() or 1) > 1 else (1,)
-            for cores, (fast, crew) in zip(all_cores, speeds(work, all_cores), strict=True):
-                rows.append(_row(work, cores, slow, fast, crew))
+            for cores, (fast, pool) in zip(all_cores, speeds(task, all_cores), strict=True):
+                rows.append(_row(task, cores, slow, fast, pool))
         return {"rows": rows}
     finally:
         torch.set_num_threads(threads)
@@ -109,85 +106,79 @@ def describe(result: dict[str, Any]) -> str:
             f"{row['work']:<14} {row['cores']:>5} {row['batch']:>6} {row['env_steps_per_second']:>10,.0f} "
             f"{twin:>7} {times:>8}  {shares}"
         )
+    if any(row["ratio"] is None for row in result["rows"]):
+        lines.append("-: the plain-Python twin comes with the source checkout only, so it was not measured.")
     return "\n".join(lines)
 
 
-def speeds(work: Work, all_cores: Sequence[int] = (1,), repeats: int | None = None) -> list[tuple[float, Crew]]:
-    """Returns, for each number of cores, real steps per second and the crew that made them.
+def speeds(task: Task, all_cores: Sequence[int] = (1,), repeats: int | None = None) -> list[tuple[float, Pool]]:
+    """Returns, for each number of cores, real steps per second and the pool that made them.
 
-    Each is the median of several windows. They take turns, so that a machine whose mood changes is fair to all.
+    Each is the median of several windows. They take turns, so that whatever slows the machine down slows them all down.
     """
-    crews = []
+    pools = []
     for cores in all_cores:
-        crew = Crew(work.domain, work.values, work.config, batch=work.batch, lanes=cores, processes=cores)
+        pool = Pool(task.domain, task.values, task.config, batch=task.batch, workers=cores, processes=cores)
         # Compiles, and lets the arenas grow: that takes longer than all else, and whole episodes tell how far.
-        crew.step(work.config.max_steps or work.domain.max_steps)
-        pace = Pace(WINDOW)
-        _window(crew, pace)  # finds out how many moves fill one
-        crews.append((crew, pace))
-    windows = [[_window(crew, pace) for crew, pace in crews] for _ in range(repeats or REPEATS)]
+        pool.step(task.config.max_steps or task.domain.max_steps)
+        timed = TimedSteps(WINDOW)
+        _window(pool, timed)  # finds out how many steps fill one
+        pools.append((pool, timed))
+    windows = [[_window(pool, timed) for pool, timed in pools] for _ in range(repeats or REPEATS)]
     medians = map(statistics.median, zip(*windows, strict=True))
-    return [(fast, crew) for fast, (crew, _) in zip(medians, crews, strict=True)]
+    return [(fast, pool) for fast, (pool, _) in zip(medians, pools, strict=True)]
 
 
-def oracle_speed(work: Work) -> float | None:
-    """Returns real steps per second of the plain-Python twin; None if this is not a source checkout.
-
-    The twin is test code, so the package neither contains nor imports it; the benchmark is the one exception.
-    """
-    path = Path(bathysphere.__file__).parents[2] / "tests" / "oracles" / "planner.py"
-    if not path.is_file():
+def oracle_speed(task: Task) -> float | None:
+    """Returns real steps per second of the plain-Python twin; None if this is not a source checkout."""
+    module = load_twin("planner")
+    if module is None:
         return None
-    spec = importlib.util.spec_from_file_location("bathysphere_oracle_planner", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     rng = np.random.default_rng(0)
-    _oracle_episode(module, work, rng).one_pass()  # loads compiled rules and networks
+    _oracle_episode(module, task, rng).one_pass()  # loads compiled rules and networks
     steps, began = 0, time.perf_counter()
     while time.perf_counter() - began < ORACLE_SECONDS:
-        episode = _oracle_episode(module, work, rng)
+        episode = _oracle_episode(module, task, rng)
         while episode.outcome is None and time.perf_counter() - began < ORACLE_SECONDS:
             episode.begin_step()
-            for _ in range(work.config.passes):
+            for _ in range(task.config.passes):
                 episode.one_pass()
             episode.end_step()
             steps += 1
     return steps / (time.perf_counter() - began)
 
 
-def _oracle_episode(module: Any, work: Work, rng: np.random.Generator) -> Any:
+def _oracle_episode(module: Any, task: Task, rng: np.random.Generator) -> Any:
     def successors(key: bytes) -> list[tuple[Any, ...]]:
-        states, *rest = (part[0] for part in work.domain.successors(np.frombuffer(key, np.uint8)[None]))
+        states, *rest = (part[0] for part in task.domain.successors(np.frombuffer(key, np.uint8)[None]))
         return list(zip([row.tobytes() for row in states], *(part.tolist() for part in rest), strict=True))
 
     def evaluate(key: bytes) -> list[float]:
         row = np.frombuffer(key, np.uint8)[None]
-        return [float(value) for value in work.values.evaluate(work.domain.observe(row))[0]]
+        return [float(value) for value in task.values.evaluate(task.domain.observe(row))[0]]
 
-    start, seed = work.domain.initial(1, rng)[0].tobytes(), int(rng.integers(2**63))
-    members, limit = work.values.num_members, work.domain.max_steps
-    return module.OracleEpisode(start, seed, successors, evaluate, work.config, members, limit)
+    start, seed = task.domain.initial(1, rng)[0].tobytes(), int(rng.integers(2**63))
+    members, limit = task.values.num_members, task.domain.max_steps
+    return module.OracleEpisode(start, seed, successors, evaluate, task.config, members, limit)
 
 
-def _row(work: Work, cores: int, slow: float | None, fast: float, crew: Crew) -> dict[str, Any]:
+def _row(task: Task, cores: int, slow: float | None, fast: float, pool: Pool) -> dict[str, Any]:
     return {
-        "work": work.name,
+        "work": task.name,
         "cores": cores,
-        "batch": work.batch,
+        "batch": task.batch,
         "env_steps_per_second": fast,
         "oracle_env_steps_per_second": slow,
         "ratio": None if slow is None else fast / slow,
-        "share": shares(Search(work.domain, work.values, work.config, batch=work.batch), crew.seconds),
-        "bytes_per_episode": crew.arena_bytes // work.batch,
+        "share": shares(MCTS(task.domain, task.values, task.config, batch=task.batch), pool.work.seconds),
+        "bytes_per_episode": pool.graph_bytes // task.batch,
     }
 
 
-def _window(crew: Crew, pace: Pace) -> float:
+def _window(pool: Pool, timed: TimedSteps) -> float:
     """Plays for one window and returns steps per second."""
     steps, began = 0, time.perf_counter()
-    while (elapsed := time.perf_counter() - began) < 0.8 * pace.seconds:  # a call takes about as long
-        steps += crew.num_active * pace.moves  # for every episode that ends, another one begins
-        pace.step(crew)
+    while (elapsed := time.perf_counter() - began) < 0.8 * timed.seconds:  # a call takes about as long
+        steps += pool.num_active * timed.steps  # for every episode that ends, another one begins
+        timed.step(pool)
     return steps / elapsed

@@ -1,4 +1,4 @@
-"""Sokoban's part of `bathysphere bench`: training on fresh boards, and where the time goes."""
+"""Training on fresh Sokoban boards: steps per second, and where the time goes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from bathysphere.values.ensemble import Ensemble
 
 PRESETS = ("paper/sokoban", "sokoban")
 NETWORK_SECONDS = 2.0  # for the network alone
-_MIN_GAMES = 10  # learning begins at once, because waiting for it is not what is measured
+_MIN_EPISODES = 10  # learning begins at once, because waiting for it is not what is measured
 
 
 def bench_sokoban(preset: str | None = None, agent: str | None = None) -> dict[str, Any]:
-    """Measures presets on one core and, if there is a second, on two, with one lane and with two.
+    """Measures presets on one core and, if there is a second, on two, with one worker and with two.
 
-    A single lane leaves it to the network to use both cores, two lanes have a core each for everything.
+    One worker leaves it to the network to use both cores, two have a core each for everything.
 
     Args:
       preset: the one to measure; both of ours and the paper's if not given.
-      agent: begin with the values of this agent, and train with its settings. A trained agent's games are shorter, and
-        end at different times.
+      agent: begin with the values of this agent, and train with its settings. Episodes of a trained agent are shorter,
+        and end at different times.
     """
     if agent is None:
         names = PRESETS if preset is None else (preset,)
@@ -55,7 +55,7 @@ def describe(result: dict[str, Any]) -> str:
     for row in result["rows"]:
         shares = ", ".join(f"{name} {share:.1%}" for name, share in row["share"].items())
         lines += [
-            f"{row['preset']}, {row['cores']} core(s), {row['lanes']} lane(s): "
+            f"{row['preset']}, {row['cores']} core(s), {row['lanes']} worker(s): "
             f"{row['env_steps_per_second']:,.0f} env steps/s with learning, "
             f"{row['network_states_per_second']:,.0f} states/s in the network alone",
             f"  {row['states_per_env_step']:.2f} new states per env step, {row['states_per_call']:.0f} per call; "
@@ -65,36 +65,36 @@ def describe(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _measure(config: RunConfig, values: Ensemble | None, cores: int, lanes: int) -> dict[str, Any]:
-    """Trains through as many moves as an episode may have, so that each of its parts comes as often as in a run."""
+def _measure(config: RunConfig, values: Ensemble | None, cores: int, workers: int) -> dict[str, Any]:
+    """Trains through as many steps as an episode may have, so that each of its parts comes as often as in a run."""
     config = replace(
         config,
-        lanes=lanes,
-        learning=replace(config.learning, min_games=min(config.learning.min_games, _MIN_GAMES)),
+        workers=workers,
+        learning=replace(config.learning, min_episodes=min(config.learning.min_episodes, _MIN_EPISODES)),
     )
     with _only(cores):
         trainer = make_trainer(config, is_new=values is None)
         if values is not None:
             trainer.values.load_weights(values.weights())
         trainer.advance()  # compiles
-        before, began = _spent(trainer, lanes), time.perf_counter()
-        calls, batches = trainer.crew.network_calls, trainer.crew.network_batches
-        num_moves = trainer.max_steps
-        for _ in range(num_moves):
+        before, began = _spent(trainer, workers), time.perf_counter()
+        calls, batches = trainer.pool.work.network_calls, trainer.pool.work.network_batches
+        num_steps = trainer.max_steps
+        for _ in range(num_steps):
             trainer.advance()
         wall = time.perf_counter() - began
-        calls, batches = trainer.crew.network_calls - calls, trainer.crew.network_batches - batches
-        seconds = {name: spent - before[name] for name, spent in _spent(trainer, lanes).items()}
-        steps = num_moves * config.batch
+        calls, batches = trainer.pool.work.network_calls - calls, trainer.pool.work.network_batches - batches
+        seconds = {name: spent - before[name] for name, spent in _spent(trainer, workers).items()}
+        steps = num_steps * config.batch
         states_per_call = calls / batches
-        alone = _network_alone(trainer, round(states_per_call), lanes)
+        alone = _network_alone(trainer, round(states_per_call), workers)
     share = {name: spent / wall for name, spent in seconds.items()}
     share["other"] = 1.0 - sum(share.values())
     return {
         "preset": config.preset,
         "cores": cores,
         "batch": config.batch,
-        "lanes": lanes,
+        "lanes": workers,
         "env_steps": steps,
         "updates": trainer.progress.updates,
         "env_steps_per_second": steps / wall,
@@ -106,9 +106,9 @@ def _measure(config: RunConfig, values: Ensemble | None, cores: int, lanes: int)
     }
 
 
-def _spent(trainer: Trainer, num_lanes: int) -> dict[str, float]:
-    """Returns the seconds that each part has had; lanes work side by side, each on a core, so theirs are averaged."""
-    phases = {name: seconds / num_lanes for name, seconds in trainer.crew.seconds.items()}
+def _spent(trainer: Trainer, num_workers: int) -> dict[str, float]:
+    """Returns the seconds that each part has had; workers run side by side, each on a core, so theirs are averaged."""
+    phases = {name: seconds / num_workers for name, seconds in trainer.pool.work.seconds.items()}
     return {
         "inference": phases["network"],
         "gradient_steps": trainer.update_seconds,
@@ -119,11 +119,11 @@ def _spent(trainer: Trainer, num_lanes: int) -> dict[str, float]:
     }
 
 
-def _network_alone(trainer: Trainer, num_states: int, lanes: int) -> float:
-    """Returns states per second of the network by itself, with the run's batches, one stream of them per lane."""
+def _network_alone(trainer: Trainer, num_states: int, workers: int) -> float:
+    """Returns states per second of the network by itself, with the run's batches, one stream of them per worker."""
     import torch
 
-    torch.set_num_threads(torch.get_num_threads() // lanes)
+    torch.set_num_threads(torch.get_num_threads() // workers)
     states = trainer.domain.initial(min(num_states, 32), np.random.default_rng(0))
     observations = trainer.domain.observe(np.resize(states, (num_states, trainer.domain.state_size)))
     deadline = time.perf_counter() + NETWORK_SECONDS
@@ -136,8 +136,8 @@ def _network_alone(trainer: Trainer, num_states: int, lanes: int) -> float:
         return count
 
     began = time.perf_counter()
-    with ThreadPoolExecutor(lanes) as threads:
-        counts = [done.result() for done in [threads.submit(evaluate) for _ in range(lanes)]]
+    with ThreadPoolExecutor(workers) as threads:
+        counts = [done.result() for done in [threads.submit(evaluate) for _ in range(workers)]]
     return sum(counts) / (time.perf_counter() - began)
 
 

@@ -3,21 +3,21 @@ import json
 import pytest
 
 from bathysphere import cli
-from bathysphere.cli import bench_planner, planner_shares
+from bathysphere.bench import planner, planner_shares, timing
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(bench_planner, "REPEATS", 1)
-    monkeypatch.setattr(bench_planner, "WINDOW", 0.05)
-    monkeypatch.setattr(bench_planner, "ORACLE_SECONDS", 0.05)
+    monkeypatch.setattr(planner, "REPEATS", 1)
+    monkeypatch.setattr(planner, "WINDOW", 0.05)
+    monkeypatch.setattr(planner, "ORACLE_SECONDS", 0.05)
     monkeypatch.setattr(planner_shares, "_STEPS", 2)
-    small = tuple(lambda make=make: make(batch=8) for make in bench_planner.WORKS)
-    monkeypatch.setattr(bench_planner, "WORKS", small)
+    small = tuple(lambda make=make: make(batch=8) for make in planner.TASKS)
+    monkeypatch.setattr(planner, "TASKS", small)
 
 
 def test_the_benchmark_prints_its_rows(monkeypatch, capsys):
-    monkeypatch.setattr(bench_planner.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(planner.os, "cpu_count", lambda: 2)
     assert cli.main(["bench", "planner", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     works = ["deep-sea", "toy-montezuma", "sokoban"]
@@ -33,9 +33,10 @@ def test_the_benchmark_prints_its_rows(monkeypatch, capsys):
         assert row["bytes_per_episode"] > 10_000
 
 
-def test_without_a_source_checkout_the_twin_is_left_out(monkeypatch, capsys):
-    monkeypatch.setattr(bench_planner, "oracle_speed", lambda work: None)
+def test_without_a_source_checkout_the_twin_is_left_out(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(timing, "TWINS", tmp_path)
     assert cli.main(["bench", "planner"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "deep-sea" in lines[1]
     assert " - " in lines[1]
+    assert lines[-1] == "-: the plain-Python twin comes with the source checkout only, so it was not measured."

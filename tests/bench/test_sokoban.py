@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bathysphere import cli
-from bathysphere.cli import bench_sokoban
+from bathysphere.bench import sokoban
 from bathysphere.config.convert import override
 from bathysphere.runs.runner import run
 from tests.runs.small import small_sokoban
@@ -16,9 +16,9 @@ PARTS = ["inference", "gradient_steps", "planner", "rules", "replay", "boards", 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(bench_sokoban, "NETWORK_SECONDS", 0.01)
+    monkeypatch.setattr(sokoban, "NETWORK_SECONDS", 0.01)
     tiny = override(small_sokoban(), {"batch": 12, "domain": {"max_steps": 3, "num_boards": None}})
-    monkeypatch.setattr(bench_sokoban, "find_preset", lambda name: override(tiny, {"preset": name}))
+    monkeypatch.setattr(sokoban, "find_preset", lambda name: override(tiny, {"preset": name}))
 
 
 def check(row):
@@ -35,7 +35,7 @@ def check(row):
 
 
 def test_the_benchmark_prints_its_rows(monkeypatch, capsys):
-    monkeypatch.setattr(bench_sokoban.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(sokoban.os, "cpu_count", lambda: 2)
     before = os.sched_getaffinity(0), torch.get_num_threads()
     assert cli.main(["bench", "sokoban", "--preset", "sokoban", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -47,7 +47,7 @@ def test_the_benchmark_prints_its_rows(monkeypatch, capsys):
 
 
 def test_both_presets_for_people(monkeypatch, capsys):
-    monkeypatch.setattr(bench_sokoban.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(sokoban.os, "cpu_count", lambda: 1)
     assert cli.main(["bench", "sokoban"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[0] for line in lines[::3]] == ["paper/sokoban", "sokoban"]
@@ -55,15 +55,15 @@ def test_both_presets_for_people(monkeypatch, capsys):
 
 
 def test_a_trained_agent_goes_on(sokoban_run, monkeypatch, capsys):
-    monkeypatch.setattr(bench_sokoban.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(sokoban.os, "cpu_count", lambda: 1)
     assert cli.main(["bench", "sokoban", "--agent", str(sokoban_run), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["preset"] == small_sokoban().preset
     assert row["env_steps"] == 40 * 4
 
 
-def test_nobody_looks_for_what_an_agent_was_made_of(sokoban_run, tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_sokoban.os, "cpu_count", lambda: 1)
+def test_what_an_agent_was_made_of_is_not_needed(sokoban_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(sokoban.os, "cpu_count", lambda: 1)
     before = shutil.copytree(sokoban_run, tmp_path / "before")
     run(override(small_sokoban(), {"start_from": str(before), "steps": 12}), tmp_path / "agent", pictures=False)
     shutil.rmtree(before)

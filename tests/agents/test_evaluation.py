@@ -1,0 +1,94 @@
+"""The record of an evaluation: its numbers, its JSON, its sentence, its picture."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from PIL import Image
+
+from bathysphere.agents.evaluation import Evaluation, Outcome, counts, read_measurements
+from bathysphere.agents.evaluation_picture import draw_passes
+from bathysphere.errors import BathysphereError
+from bathysphere.statistics import wilson_interval
+
+OUTCOMES = [Outcome(True, 6, 4, 1, 10, 8, 7), Outcome(False, 20, 0, 3, 40, 30, 20), Outcome(True, 4, 3, 0, 4, 3, 3)]
+EPISODES = Evaluation(
+    unit="episode",
+    agent="mine",
+    weights="abc",
+    preset="deep-sea",
+    seed=3,
+    passes=10,
+    max_steps=20,
+    changed={"risk_coef": 0.0},
+    seconds=1.5,
+    **counts(OUTCOMES),
+)
+LEVELS = replace(EPISODES, unit="level", results=({"number": 1}, {"number": 2}, {"number": 3}))
+
+
+def test_what_is_counted():
+    assert (EPISODES.count, EPISODES.solved, EPISODES.rate) == (3, 2, 2 / 3)
+    assert EPISODES.interval == wilson_interval(2, 3)
+    assert (EPISODES.mean_length, EPISODES.mean_solution_length) == (10.0, 3.5)
+    assert (EPISODES.waits, EPISODES.states, EPISODES.expansions, EPISODES.model_calls) == (4 / 3, 18, 41 / 3, 10)
+    assert counts(OUTCOMES[1:2])["mean_solution_length"] is None
+
+
+def test_the_json_of_episodes_and_levels_has_the_keys_it_always_had():
+    low, high = wilson_interval(2, 3)
+    head = {"agent": "mine", "weights": "abc", "preset": "deep-sea", "seed": 3, "passes": 10, "max_steps": 20}
+    per = {"waits": 4 / 3, "states": 18.0, "expansions": 41 / 3, "model_calls": 10.0}
+    episodes = {
+        **head,
+        **{"episodes": 3, "wins": 2, "win_rate": 2 / 3, "win_rate_low": low, "win_rate_high": high},
+        **{"mean_length": 10.0, "mean_solution_length": 3.5},
+        **{f"{name}_per_episode": mean for name, mean in per.items()},
+        **{"seconds": 1.5, "changed": {"risk_coef": 0.0}},
+    }
+    levels = {
+        **head,
+        **{"levels": 3, "solved": 2, "solve_rate": 2 / 3, "solve_rate_low": low, "solve_rate_high": high},
+        "mean_solution_length": 3.5,
+        **{f"{name}_per_level": mean for name, mean in per.items()},
+        **{"seconds": 1.5, "seconds_per_level": 0.5, "changed": {"risk_coef": 0.0}},
+        "results": [{"number": 1}, {"number": 2}, {"number": 3}],
+    }
+    assert json.dumps(EPISODES.to_dict()) == json.dumps(episodes)  # in this order too
+    assert json.dumps(LEVELS.to_dict()) == json.dumps(levels)
+
+
+def test_the_sentences():
+    assert str(EPISODES).startswith(
+        "Won 2 of 3 episodes: 66.7% (95 % interval 20.8% to 93.9%).\nPer episode 10.0 steps, 18.0"
+    )
+    assert str(LEVELS).startswith("Solved 2 of 3 levels: 66.7%")
+    assert "\nPer level 3.5 moves in a solution, 18.0 states, 13.7 expansions and 10.0 calls of the model; " in str(
+        LEVELS
+    )
+    assert "\nPer level 18.0 states" in str(replace(LEVELS, mean_solution_length=None))
+
+
+def test_measurements_are_read_from_either_kind_and_from_older_files(tmp_path):
+    file = tmp_path / "measured.json"
+    old = {  # of a version that counted less
+        **{"weights": "abc", "passes": 40, "max_steps": 200, "changed": {}, "command": "bathysphere evaluate mine"},
+        **{"levels": 100, "solve_rate": 0.7, "solve_rate_low": 0.6, "solve_rate_high": 0.8},
+    }
+    parts = [evaluation.to_dict() | {"command": "again"} for evaluation in (EPISODES, LEVELS)]
+    file.write_text(json.dumps({"evaluations": [*parts, old]}))
+    episodes, levels, older = read_measurements(file, "abc")
+    assert episodes.what == "episodes won, 10 passes a step, at most 20 steps, risk_coef 0.0"
+    assert levels.what == "levels solved, 10 passes a step, at most 20 steps, risk_coef 0.0"
+    assert (episodes.n, levels.n, older.n) == (3, 3, 100)
+    assert (episodes.value, episodes.low, episodes.high) == (2 / 3, *wilson_interval(2, 3))
+    assert (older.value, older.low, older.high) == (0.7, 0.6, 0.8)
+    with pytest.raises(BathysphereError, match="measured with other weights"):
+        read_measurements(file, "xyz")
+
+
+@pytest.mark.parametrize("evaluation", [EPISODES, LEVELS], ids=["episodes", "levels"])
+def test_passes_are_drawn(evaluation, tmp_path):
+    draw_passes([replace(evaluation, passes=100, solved=3), evaluation], tmp_path / "passes.png")
+    with Image.open(tmp_path / "passes.png") as picture:
+        assert picture.width > 400
