@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One worker for each core. For a debugger, or to see what a test prints: make test PYTEST=".venv/bin/python -m pytest"
+PYTEST ?= $(BIN)/python -m pytest -n auto
 READY := $(VENV)/.installed
 # Deterministic and fair to small machines: one thread unless told otherwise.
 export OMP_NUM_THREADS ?= 1
@@ -26,19 +28,20 @@ demo: install
 test: test-compiled test-nojit test-bounds
 
 test-compiled: install
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-nojit: install
-	NUMBA_DISABLE_JIT=1 NUMBA_CACHE_DIR=.numba-nojit $(BIN)/python -m pytest -m kernels
+	NUMBA_DISABLE_JIT=1 NUMBA_CACHE_DIR=.numba-nojit $(PYTEST) -m kernels
 
 test-bounds: install
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-boundscheck $(BIN)/python -m pytest -m kernels
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-boundscheck $(PYTEST) -m kernels
 
 check: install lint types test
 
 lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: install
 	$(BIN)/mypy

@@ -30,7 +30,7 @@ What happened
   first treasure     at step {result["first_solved_step"]:,}; blind luck needs about {DIVES:,} dives
   solved             at step {result["solved_step"]:,}, after {result["episodes"]:,} dives
   time               {result["wall_seconds"]:.1f} s
-  then, only to win  {score["wins"]} of {score["episodes"]} dives find the treasure
+  then, only to win  {score.solved} of {score.count} dives find the treasure
 
 In {folder}/
   uncertainty.png    where the ensemble disagreed, before, during and after: blue is "I do not know"

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from bathysphere.domains import DeepSea, DeepSeaConfig
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from bathysphere.planning.inspect import root_report, search_graph
 from bathysphere.planning.picture import draw_graph
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
@@ -18,7 +18,7 @@ def main() -> None:
     """Plays eight steps of a dive and looks at the ninth."""
     domain = DeepSea(DeepSeaConfig(size=20))
     values = Ensemble(ValuesConfig("linear", bias=False), OptimiserConfig(), domain.observation, seed=0)
-    search = Search(domain, values, SearchConfig(risk_coef=50.0, num_subsampled=10, avoid_loops=False), seed=1)
+    search = MCTS(domain, values, SearchConfig(risk_coef=50.0, num_subsampled=10, avoid_loops=False), seed=1)
     for _ in range(8):
         search.step()
     graph = search_graph(search, slot=0)

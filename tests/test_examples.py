@@ -1,5 +1,6 @@
 """Every example runs, and says what it promises."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,14 @@ def _run(name: str, *arguments: str, cwd: Path) -> str:
 def test_train_deep_sea(tmp_path):
     out = _run("train_deep_sea.py", cwd=tmp_path)
     assert out.startswith("solved at step ")
-    assert "of 50 games" in out
+    assert "of 50 episodes" in out
+
+
+def test_minimal_tells_the_same_story_twice(tmp_path):
+    out = _run("minimal.py", "12", cwd=tmp_path)
+    assert re.fullmatch(r"( +\d+ episodes, treasure in .*\n)+solved after \d+ episodes\n", out)
+    assert _run("minimal.py", "12", cwd=tmp_path) == out
+    assert _run("minimal.py", "12", "1", cwd=tmp_path) != out
 
 
 def test_agent_in_gym(tmp_path):

@@ -1,11 +1,31 @@
 """Planning with ensembles of value functions for hard, sparse-reward, discrete problems.
 
-The few names most programs need. They are imported when first used, so that `import bathysphere` is light:
+The names most programs need. They are imported when first used, so that `import bathysphere` is light. Deeper imports
+are for contributors; docs/architecture.md says what is where.
 
-- `train(preset, **overrides)` trains and returns the result;
-- `load_agent(agent)` returns a trained `Agent` (a shipped one by its name) that acts in a Gymnasium environment of
-  `bathysphere.gym`;
-- `BathysphereError` is what bad input raises.
+Training and playing:
+
+- `train(preset, **overrides)` trains, and returns how the run ended;
+- `resume(run_dir)` continues a run from its newest checkpoint;
+- `evaluate(agent, episodes)` lets an agent play, and counts its wins;
+- `load_agent(agent)` returns a trained `Agent`: a shipped one by its name, one from a file, or that of a run;
+- `Agent` acts in the Gymnasium environments of `bathysphere.gym`;
+- `RunConfig` is everything that decides a run.
+
+Planning by itself:
+
+- `MCTS` is the paper's planner, with any domain and any values;
+- `SearchConfig` says how it plans;
+- `separable` and `joint` make a function of yours a risk measure.
+
+Worlds of your own:
+
+- `Domain` is what a world offers;
+- `register_domain` makes a class of domains known by name;
+- `make_domain(config)` builds the domain that a config describes;
+- `check_domain(domain, rng)` names the first promise that a domain does not keep.
+
+And `BathysphereError` is what bad input raises.
 """
 
 from __future__ import annotations
@@ -17,14 +37,49 @@ from bathysphere.errors import BathysphereError
 
 if TYPE_CHECKING:
     from bathysphere.agents.agent import Agent
+    from bathysphere.agents.evaluation import evaluate
     from bathysphere.agents.loading import load_agent
-    from bathysphere.runs.api import train
+    from bathysphere.config.run import RunConfig
+    from bathysphere.domains.base import Domain
+    from bathysphere.domains.registry import make_domain, register_domain
+    from bathysphere.planning.config import SearchConfig
+    from bathysphere.planning.graph.risk import joint, separable
+    from bathysphere.planning.mcts import MCTS
+    from bathysphere.runs.api import resume, train
+    from bathysphere.testing import check_domain
 
-__all__ = ["Agent", "BathysphereError", "load_agent", "train"]
+__all__ = [
+    "MCTS",
+    "Agent",
+    "BathysphereError",
+    "Domain",
+    "RunConfig",
+    "SearchConfig",
+    "check_domain",
+    "evaluate",
+    "joint",
+    "load_agent",
+    "make_domain",
+    "register_domain",
+    "resume",
+    "separable",
+    "train",
+]
 
 _HOMES = {
     "Agent": "bathysphere.agents.agent",
+    "Domain": "bathysphere.domains",
+    "MCTS": "bathysphere.planning",
+    "RunConfig": "bathysphere.config.run",
+    "SearchConfig": "bathysphere.planning",
+    "check_domain": "bathysphere.testing",
+    "evaluate": "bathysphere.agents.evaluation",
+    "joint": "bathysphere.planning.graph.risk",
     "load_agent": "bathysphere.agents.loading",
+    "make_domain": "bathysphere.domains",
+    "register_domain": "bathysphere.domains",
+    "resume": "bathysphere.runs.api",
+    "separable": "bathysphere.planning.graph.risk",
     "train": "bathysphere.runs.api",
 }
 

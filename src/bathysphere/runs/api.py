@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bathysphere.config.convert import override
+from bathysphere.config.convert import differences, override
 from bathysphere.config.presets import find_preset
 from bathysphere.config.run import RunConfig
-from bathysphere.runs.directory import next_directory
-from bathysphere.runs.runner import run
+from bathysphere.domains.base import Observer
+from bathysphere.errors import BathysphereError
+from bathysphere.runs import runner
+from bathysphere.runs.directory import RunDirectory, next_directory
 
 RUNS = Path("runs")  # where runs go when nobody says where
 
@@ -20,6 +23,7 @@ def train(
     run_dir: str | Path | None = None,
     show: bool = False,
     pictures: bool = True,
+    observers: Sequence[Observer] = (),
     **overrides: Any,
 ) -> dict[str, Any]:
     """Trains, and returns what `result.json` holds; `result["run_dir"]` is where everything is.
@@ -29,16 +33,53 @@ def train(
       run_dir: where the run is written, a new or empty folder; the next free name under `runs/` if not given.
       show: whether to show progress in the terminal.
       pictures: whether to draw pictures when training ends.
+      observers: follow the run besides those that the domain offers.
       **overrides: fields of the config to change; nested ones as dicts: `train("deep-sea", seed=3,
         domain={"size": 40})`.
     """
     config = override(find_preset(preset) if isinstance(preset, str) else preset, overrides)
     path = next_directory(RUNS, config) if run_dir is None else Path(run_dir)
-    display = None
-    if show:
-        from rich.console import Console
+    return runner.run(config, path, _display(show), pictures=pictures, observers=observers)
 
-        from bathysphere.runs.display import RunDisplay
 
-        display = RunDisplay(Console())
-    return run(config, path, display, pictures=pictures)
+def resume(
+    run_dir: str | Path,
+    *,
+    show: bool = False,
+    pictures: bool = True,
+    fallback: bool = False,
+    observers: Sequence[Observer] = (),
+    **overrides: Any,
+) -> dict[str, Any]:
+    """Continues a run from its newest checkpoint, as if it had never stopped; returns the same as `train`.
+
+    Args:
+      run_dir: the run's directory.
+      show: whether to show progress in the terminal.
+      pictures: whether to draw pictures when training ends.
+      fallback: use the last good checkpoint if the newest is damaged.
+      observers: those that the run began with, besides those that the domain offers.
+      **overrides: `steps`, `log_every`, `stop` or `checkpoint`, to make a run longer or end it otherwise:
+        `resume(run_dir, steps=20_000, stop={"on_solved": False})`.
+
+    Raises:
+      BathysphereError: for an override that would change what happens in the run.
+    """
+    path = Path(run_dir)
+    saved = RunDirectory.open(path).load_config()
+    config = override(saved, overrides)
+    if changed := differences(saved, config):
+        raise BathysphereError(
+            f"A resumed run keeps its settings, and {', '.join(changed)} would change. Start a new run for that."
+        )
+    return runner.resume(path, _display(show), config=config, fallback=fallback, pictures=pictures, observers=observers)
+
+
+def _display(show: bool) -> runner.Display | None:
+    if not show:
+        return None
+    from rich.console import Console
+
+    from bathysphere.runs.display import RunDisplay
+
+    return RunDisplay(Console())
