@@ -17,7 +17,7 @@ from bathysphere.config.presets import find_preset
 from bathysphere.domains import make_domain
 from bathysphere.models.learned import load_model
 from bathysphere.models.model_file import shipped_models
-from bathysphere.planning import Search
+from bathysphere.planning import MCTS
 from bathysphere.values.ensemble import Ensemble
 
 
@@ -39,7 +39,7 @@ def measure(preset: str, names: list[str], rounds: int, moves: int) -> list[dict
     values = Ensemble(config.values, config.optimiser, domain.observation, 0)
     models = {"rules": None} | {name: load_model(name, domain) for name in names}
     searches = {
-        name: Search(domain, values, config.search, batch=config.batch, model=model) for name, model in models.items()
+        name: MCTS(domain, values, config.search, batch=config.batch, model=model) for name, model in models.items()
     }
     seconds: dict[str, list[float]] = {name: [] for name in models}
     for _ in range(rounds + 1):  # the first warms up
@@ -55,7 +55,7 @@ def measure(preset: str, names: list[str], rounds: int, moves: int) -> list[dict
             "model": name,
             "env_steps_per_second": round(config.batch * moves / median[name], 1),
             "times_slower": round(median[name] / median["rules"], 2),
-            "share_model": round(search.seconds["model"] / sum(search.seconds.values()), 3),
+            "share_model": round(search.work.seconds["model"] / sum(search.work.seconds.values()), 3),
         }
         for name, search in searches.items()
     ]

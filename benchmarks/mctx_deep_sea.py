@@ -70,9 +70,9 @@ def _rate(call) -> float:
 
 def measure_ours(batch: int) -> float:
     """Returns our passes per second, real moves included."""
-    from bathysphere.cli import bench_planner
+    from bathysphere.bench import planner
 
-    ((steps, _),) = bench_planner.speeds(bench_planner.deep_sea(batch), repeats=REPEATS)
+    ((steps, _),) = planner.speeds(planner.deep_sea(batch), repeats=REPEATS)
     return steps * SIMULATIONS
 
 

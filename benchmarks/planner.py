@@ -7,20 +7,20 @@ python benchmarks/planner.py        (about five minutes)
 
 import torch
 
-from bathysphere.cli import bench_planner
+from bathysphere.bench import planner
 
 BATCHES = (1, 4, 16, 64, 256, 1024)
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    bench_planner.WINDOW = 0.3
-    names = [make().name for make in bench_planner.WORKS]
+    planner.WINDOW = 0.3
+    names = [make().name for make in planner.TASKS]
     print(f"| B | {' | '.join(names + [f'{name}, 2 cores' for name in names])} |")
     print("|---:|" + "---:|" * 2 * len(names))
     for batch in BATCHES:
         all_cores = (1, 2) if batch > 1 else (1,)
-        works = [bench_planner.speeds(make(batch), all_cores, repeats=3) for make in bench_planner.WORKS]
+        works = [planner.speeds(make(batch), all_cores, repeats=3) for make in planner.TASKS]
         cells = [f"{work[n][0]:,.0f}" if n < len(all_cores) else "" for n in (0, 1) for work in works]
         print(f"| {batch:,} | {' | '.join(cells)} |", flush=True)
 

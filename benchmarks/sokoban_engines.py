@@ -22,7 +22,7 @@ from torch import nn
 
 from bathysphere.agents.loading import load_trained
 from bathysphere.domains import make_domain
-from bathysphere.planning import Crew
+from bathysphere.planning import Pool
 from bathysphere.values import Ensemble
 from bathysphere.values.networks import build_network
 
@@ -32,7 +32,7 @@ Evaluate = Callable[[np.ndarray], np.ndarray]
 
 @dataclass
 class Engine:
-    """Values of positions by one engine, as `Search` wants them."""
+    """Values of positions by one engine, as planners want them."""
 
     evaluate: Evaluate
     num_members: int
@@ -126,7 +126,7 @@ def main() -> None:
     search = replace(config.search, passes=args.passes)
 
     def play(engine: object) -> list:
-        return Crew(domain, engine, search, batch=64, seed=args.seed, num_episodes=args.boards, lanes=1).play()
+        return Pool(domain, engine, search, batch=64, seed=args.seed, num_episodes=args.boards, workers=1).play()
 
     engines: dict[str, Evaluate] = {}
     for precision in ("float32", "int8"):

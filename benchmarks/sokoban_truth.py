@@ -29,7 +29,7 @@ from bathysphere.domains.sokoban.rules import (
     TARGET,
     WALL,
 )
-from bathysphere.planning import Search
+from bathysphere.planning import MCTS
 
 MAX_CELLS, MAX_BOXES = 65, 6
 CHOOSE = np.array([[comb(n, k) for k in range(MAX_BOXES + 1)] for n in range(MAX_CELLS)])
@@ -147,9 +147,7 @@ def main() -> None:
     generator = config.domain.generator
     boards = np.array([level.grid.ravel() for level in generate(options.boards, generator, options.seed)])
     search = replace(config.search, passes=options.passes, max_steps=options.max_steps)
-    games = Search(
-        domain, values, search, batch=64, seed=options.seed, num_episodes=options.boards, starts=boards
-    ).play()
+    games = MCTS(domain, values, search, batch=64, seed=options.seed, num_episodes=options.boards, starts=boards).play()
 
     shortest, length, spoilt_at, believed, is_alive = [], [], [], [], []
     for board, game in zip(boards, games, strict=True):

@@ -15,19 +15,19 @@ def test_everybody(kind):
     assert draw_many(MaskConfig(kind), 3).all()
 
 
-@pytest.mark.parametrize("per", ["game", "transition"])
+@pytest.mark.parametrize("per", ["episode", "transition"])
 def test_one_hot(per):
     masks = draw_many(MaskConfig("one_hot", per), 2000)
     assert (masks.sum(-1) == 1).all()
-    assert (masks == masks[:, :1]).all() == (per == "game")
+    assert (masks == masks[:, :1]).all() == (per == "episode")
     # Each member is chosen a fifth of the time, to five standard deviations.
     np.testing.assert_allclose(masks[:, 0].mean(0), 0.2, atol=5 * (0.2 * 0.8 / 2000) ** 0.5)
 
 
-@pytest.mark.parametrize("per", ["game", "transition"])
+@pytest.mark.parametrize("per", ["episode", "transition"])
 def test_bernoulli(per):
     masks = draw_many(MaskConfig("bernoulli", per, 0.3), 2000)
-    assert (masks == masks[:, :1]).all() == (per == "game")
+    assert (masks == masks[:, :1]).all() == (per == "episode")
     np.testing.assert_allclose(masks[:, 0].mean(0), 0.3, atol=5 * (0.3 * 0.7 / 2000) ** 0.5)
     together = (masks[:, 0, 0] & masks[:, 0, 1]).mean()
     assert together == pytest.approx(0.09, abs=5 * (0.09 * 0.91 / 2000) ** 0.5)

@@ -40,7 +40,7 @@ def assert_same(sample, draws, oracle):
 
 
 @pytest.mark.kernels
-@settings(max_examples=15 if config.DISABLE_JIT else 150, deadline=None, derandomize=True)
+@settings(max_examples=15 if config.DISABLE_JIT else 150, derandomize=True)
 @given(
     capacity=st.integers(1, 4),
     num_members=st.sampled_from([1, 3, 8, 20]),
@@ -60,9 +60,9 @@ def test_replay_follows_the_list_of_lists(capacity, num_members, has_own_targets
         states, targets, mask = game(length, num_members, num_targets, rng)
         replay.add(states, targets, mask, solved)
         oracle.add(entries(states, targets, mask), solved)
-        assert replay.num_solved_games == len(oracle.games[True])
-        assert replay.num_unsolved_games == len(oracle.games[False])
-        assert replay.num_games_added == sum(oracle.added.values())
+        assert replay.num_solved_episodes == len(oracle.games[True])
+        assert replay.num_unsolved_episodes == len(oracle.games[False])
+        assert replay.num_episodes_added == sum(oracle.added.values())
         sample_seed = int(rng.integers(2**32))
         sample = replay.sample(2, 6, np.random.default_rng(sample_seed))
         assert_same(sample, np.random.default_rng(sample_seed).random((2, 6, 2)), oracle)

@@ -14,7 +14,7 @@ from bathysphere.models.data import make_boards, play_randomly
 from bathysphere.models.evaluation import positions
 from bathysphere.models.trainer import ModelTrainer, make_domain
 
-DATA = DataConfig(height=6, width=6, max_boxes=1, boards=60, games=8, held_out=20)
+DATA = DataConfig(height=6, width=6, max_boxes=1, boards=60, episodes=8, held_out=20)
 TRAINING = TrainingConfig(
     model=ModelConfig(channels=12), data=DATA, batch_size=64, learning_rate=2e-2, updates=400, report_every=100
 )
@@ -22,9 +22,10 @@ TRAINING = TrainingConfig(
 
 def make_model_trainer(config: TrainingConfig = TRAINING) -> ModelTrainer:
     data, domain = config.data, make_domain(config.data)
-    starts, held_out = (np.repeat(make_boards(data, held_out=which), data.games, axis=0) for which in (False, True))
-    games = play_randomly(domain, starts, data.moves, np.random.default_rng([data.seed, 0]))
-    return ModelTrainer(config, games, positions(domain, held_out, data.moves, np.random.default_rng([data.seed, 1])))
+    starts, held_out = (np.repeat(make_boards(data, held_out=which), data.episodes, axis=0) for which in (False, True))
+    played = play_randomly(domain, starts, data.max_steps, np.random.default_rng([data.seed, 0]))
+    seen = positions(domain, held_out, data.max_steps, np.random.default_rng([data.seed, 1]))
+    return ModelTrainer(config, played, seen)
 
 
 def small_domain() -> Sokoban:

@@ -11,7 +11,7 @@ from tests.models.small import DATA
 
 def draw(seed=0, config=DATA):
     boards = np.repeat(make_boards(config, held_out=False), 3, axis=0)
-    return play_randomly(make_domain(config), boards, config.moves, np.random.default_rng(seed))
+    return play_randomly(make_domain(config), boards, config.max_steps, np.random.default_rng(seed))
 
 
 def test_same_seed_same_data():
@@ -34,7 +34,7 @@ def test_games_stop_when_solved_or_after_the_last_move():
     lengths = np.diff([*starts, len(games.frames)]) - 1
     assert len(lengths) == 3 * DATA.boards
     last = np.cumsum(lengths) - 1  # the last transition of each game
-    assert (lengths[~games.done[last]] == DATA.moves).all()
+    assert (lengths[~games.done[last]] == DATA.max_steps).all()
     assert games.done.sum() == games.done[last].sum() > 0  # only a last one is done
     assert (is_solved(games.frames[games.before + 1]) == games.done).all()
     assert not is_solved(games.frames[games.before]).any()
@@ -68,7 +68,7 @@ def test_boards_have_every_number_of_boxes_and_held_out_ones_are_others():
     ("options", "complaint"),
     [
         ({"boards": 0}, "boards is 0"),
-        ({"moves": 0}, "moves is 0"),
+        ({"max_steps": 0}, "max_steps is 0"),
         ({"seed": -1}, "seed is -1"),
         ({"height": 4, "width": 4, "max_boxes": 4}, "4 boxes do not fit a 4x4 board"),
     ],

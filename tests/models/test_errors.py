@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from tests.models.small import Erring, small_domain
 from tests.oracles.random_graph import HashedValues
 from tests.planning.lockstep import play_in_lockstep
@@ -29,8 +29,8 @@ def test_corrections_are_those_of_the_plain_planner(kind):
         search, oracles = play_in_lockstep(
             domain, HashedValues(3, seed), CONFIG, batch=4, seed=seed, model=model, steps=25
         )
-        totals = {name: sum(oracle.errors[name] for oracle in oracles) for name in search.model_errors}
-        assert dict(search.model_errors) == totals
+        totals = {name: sum(oracle.errors[name] for oracle in oracles) for name in search.work.model_errors}
+        assert dict(search.work.model_errors) == totals
         counted |= {name for name, count in totals.items() if count}
     assert counted == COUNTED[kind]
 
@@ -38,7 +38,7 @@ def test_corrections_are_those_of_the_plain_planner(kind):
 @pytest.mark.parametrize("kind", Erring.KINDS)
 def test_episodes_are_real_whatever_the_model_says(kind):
     domain = small_domain()
-    search = Search(domain, HashedValues(3), CONFIG, batch=8, model=Erring(domain, kind), num_episodes=24, seed=3)
+    search = MCTS(domain, HashedValues(3), CONFIG, batch=8, model=Erring(domain, kind), num_episodes=24, seed=3)
     episodes = search.play()
     assert any(episode.solved for episode in episodes)
     for episode in episodes:
@@ -54,16 +54,16 @@ def test_episodes_are_real_whatever_the_model_says(kind):
 def test_a_state_falsely_called_an_end_keeps_its_zero():
     """The move onto it is corrected, and planning goes on from it; what was believed of it stays in its sum."""
     domain = small_domain()
-    search = Search(domain, HashedValues(1), CONFIG, batch=1, model=Erring(domain, "false_end"), num_episodes=1, seed=0)
+    search = MCTS(domain, HashedValues(1), CONFIG, batch=1, model=Erring(domain, "false_end"), num_episodes=1, seed=0)
     values = HashedValues(1)
     while search.active.any():
-        before = search.model_errors["false_end"]
+        before = search.work.model_errors["false_end"]
         search.plan()
         arena, root = search.arena, int(search.arena.episodes["root"][0])
         children = int(arena.nodes["child"][0, root])
         kept = {a: arena.sums[0, arena.nodes["state"][0, children + a]].copy() for a in range(4)}
-        search.move()
-        if search.model_errors["false_end"] > before and search.active.any():
+        search.act()
+        if search.work.model_errors["false_end"] > before and search.active.any():
             state = int(search.arena.nodes["state"][0, search.arena.episodes["root"][0]])
             assert kept[int(search.actions[0])] == [0.0] == search.arena.sums[0, state]
             assert values.evaluate(domain.observe(search.root_states))[0, 0] != 0.0

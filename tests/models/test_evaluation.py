@@ -2,9 +2,9 @@ import numpy as np
 
 from bathysphere.domains.base import Successors
 from bathysphere.models.config import DataConfig
-from bathysphere.models.evaluation import Tally, WatchedModel, in_search, on_random_games, on_states
+from bathysphere.models.evaluation import Tally, WatchedModel, in_search, on_random_episodes, on_states
 from bathysphere.models.trainer import make_domain
-from bathysphere.planning import Search, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from tests.models.small import Erring, small_domain
 from tests.oracles.random_graph import HashedValues
 
@@ -41,12 +41,12 @@ def test_a_tally_by_hand():
 def test_the_rules_make_no_mistakes():
     domain = small_domain()
     report = in_search(domain, domain, HashedValues(2), SEARCH, episodes=6, batch=4, seed=0)
-    for tally in (report.moves, report.trees):
+    for tally in (report.steps, report.trees):
         assert tally.transitions > 10
         assert (tally.wrong_frames, tally.false_rewards, tally.missed_rewards) == (0, 0, 0)
-    data = DataConfig(height=7, width=7, max_boxes=1, held_out=5, games=2)
+    data = DataConfig(height=7, width=7, max_boxes=1, held_out=5, episodes=2)
     world = make_domain(data)
-    assert on_random_games(world, world, data).wrong_frames == 0
+    assert on_random_episodes(world, world, data).wrong_frames == 0
 
 
 def test_mistakes_of_moves_are_those_the_planner_counts():
@@ -54,18 +54,18 @@ def test_mistakes_of_moves_are_those_the_planner_counts():
     for kind in Erring.KINDS:
         model = Erring(domain, kind)
         report = in_search(model, domain, values, SEARCH, episodes=10, batch=4, seed=1)
-        search = Search(domain, values, SEARCH, model=model, batch=4, num_episodes=10, seed=1)
+        search = MCTS(domain, values, SEARCH, model=model, batch=4, num_episodes=10, seed=1)
         games = search.play()
-        assert report.moves.transitions == sum(map(len, games))
+        assert report.steps.transitions == sum(map(len, games))
         assert report.wins == sum(game.solved for game in games)
-        assert report.trees.transitions == 4 * search.model_calls
+        assert report.trees.transitions == 4 * search.work.model_calls
         if kind in ("wrong_frame", "impossible_board"):
-            assert report.moves.wrong_frames == search.model_errors["wrong_state"] > 0
+            assert report.steps.wrong_frames == search.work.model_errors["wrong_state"] > 0
             assert 0.1 < report.trees.wrong_frames / report.trees.transitions < 0.6
         if kind == "false_end":
             assert report.trees.false_rewards > 0
         if kind == "missed_end":
-            assert report.moves.missed_rewards == search.model_errors["missed_end"] > 0
+            assert report.steps.missed_rewards == search.work.model_errors["missed_end"] > 0
         assert (report.trees.impossible_frames > 0) == (kind == "impossible_board")
 
 

@@ -17,7 +17,7 @@ from bathysphere.domains.sokoban import SHAPED_REWARDS, GeneratorConfig, Rewards
 from bathysphere.errors import BathysphereError
 from bathysphere.models.config import ModelConfig
 from bathysphere.models.learned import LearnedModel, load_model, weights_of
-from bathysphere.models.model_file import ModelFile, World, read_model, write_model
+from bathysphere.models.model_file import BoardSpec, ModelFile, read_model, write_model
 from bathysphere.models.network import build_network
 from bathysphere.testing import check_batching, check_purity, check_successors
 
@@ -29,7 +29,7 @@ def make_domain(height=7, width=7, **options):
 def make_file(domain=None, **options):
     config = ModelConfig(channels=8, **options)
     network = build_network(config, 7, 4, np.random.default_rng(0))
-    return ModelFile(config, World.of(domain or make_domain()), {"about": "nothing"}, weights_of(network))
+    return ModelFile(config, BoardSpec.of(domain or make_domain()), {"about": "nothing"}, weights_of(network))
 
 
 def states(domain, n=12):
@@ -124,7 +124,7 @@ def _rewrite(path, change):
             lambda h: h["world"].update(height=9),
             r"predicts boards of 9x7 cells, but this world's have 7x7.*model train",
         ),
-        (lambda h: h["world"].update(actions=["up", "down", "left", "right"]), "the moves up, down, left, right of"),
+        (lambda h: h["world"].update(actions=["up", "down", "left", "right"]), "the actions up, down, left, right of"),
         (lambda h: h["world"].update(num_codes=8), "predicts 8 cell codes"),
         (lambda h: h["world"].update(name="chess"), "of chess; this world has 7"),
         (lambda h: h.update(format=2), r"has format 2 .*this version reads format 1"),

@@ -93,7 +93,7 @@ def test_the_papers_recipe_is_the_papers():
     paper = RECIPES["paper"]
     assert (paper.model.kind, paper.model.cells, paper.model.channels) == ("paper", "sigmoid", 64)
     assert (paper.batch_size, paper.learning_rate, paper.schedule, paper.changed_weight) == (50, 5e-5, "epochs", 1.0)
-    assert (paper.data.moves, paper.data.max_boxes, paper.data.solved_copies) == (40, 4, 100)
+    assert (paper.data.max_steps, paper.data.max_boxes, paper.data.solved_copies) == (40, 4, 100)
 
 
 def test_a_session_writes_a_model_that_its_card_describes(tmp_path):

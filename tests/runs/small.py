@@ -17,7 +17,7 @@ def small_sokoban() -> RunConfig:
         "domain": {"generator": {"height": 7, "width": 7, "num_boxes": 1}, "num_boards": 5, "max_steps": 40},
         "values": {"conv_layers": 1, "conv_channels": 4, "dense": 8},
         "search": {"passes": 10},
-        "learning": {"min_games": 5},
+        "learning": {"min_episodes": 5},
         "batch": 4,
         "steps": 400,
     }

@@ -1,11 +1,8 @@
 """Runs in processes of their own, to be killed."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -28,24 +25,46 @@ def bathysphere(*arguments: str) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> dict:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     return json.loads(out)
 
 
-def wait_for_checkpoint(run: Path, process: subprocess.Popen[str], after: int = -1) -> int:
-    """Waits until the run has a checkpoint later than step `after`; returns its step."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        steps = [int(path.name[5:]) for path in (run / "checkpoints").glob("step-*")]
-        if steps and max(steps) > after:
-            return max(steps)
-        time.sleep(0.005)
-    raise AssertionError(f"no checkpoint: {process.communicate()}")
+_STOPPED = """
+import os, signal, sys
+from bathysphere.cli import main
+from bathysphere.storage.checkpoint import CheckpointStore
+
+save = CheckpointStore.save
+
+def save_and_stop(*arguments):
+    CheckpointStore.save = save
+    save(*arguments)
+    {stop}
+
+CheckpointStore.save = save_and_stop
+sys.exit(main(sys.argv[1:]))
+"""
 
 
-def stop(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> None:
-    os.kill(process.pid, number)
+def killed(seconds: float, *arguments: str) -> int:
+    """Runs a command until it has used so much of the processor after its first checkpoint; returns how it ended.
+
+    The process's own timer does it: one that waits outside may come too late on a busy machine.
+    """
+    process = _stopped(f"signal.setitimer(signal.ITIMER_PROF, {max(seconds, 1e-4)})", *arguments)
+    process.communicate(timeout=600)
+    return process.returncode
+
+
+def signalled(number: int, *arguments: str) -> subprocess.Popen[str]:
+    """Runs a command that gets a signal after its first checkpoint."""
+    return _stopped(f"os.kill(os.getpid(), {number:d})", *arguments)
+
+
+def _stopped(stop: str, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _STOPPED.format(stop=stop), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def contents(run: Path) -> tuple[dict[str, np.ndarray], list[dict]]:

@@ -1,5 +1,4 @@
 import signal
-import subprocess
 
 import numpy as np
 import pytest
@@ -11,8 +10,8 @@ from tests.runs.subprocesses import (
     assert_same,
     bathysphere,
     finish,
-    stop,
-    wait_for_checkpoint,
+    killed,
+    signalled,
 )
 
 
@@ -26,20 +25,12 @@ def uninterrupted(tmp_path_factory):
 def test_killed_again_and_again_and_resumed_equals_uninterrupted(uninterrupted, tmp_path):
     run = tmp_path / "run"
     rng = np.random.default_rng(0)
-    process = bathysphere("train", "deep-sea", *FLAGS, *SAVE_OFTEN, "--run-dir", str(run), "--json")
-    step, num_kills = 0, 0
-    while step < 0.7 * STEPS and num_kills < 3:
-        step = wait_for_checkpoint(run, process, after=step)
+    command = ["train", "deep-sea", *FLAGS, *SAVE_OFTEN, "--run-dir", str(run)]
+    for _ in range(3):
         # A random moment: between checkpoints, or in the middle of one.
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=float(rng.uniform(0, 0.05)))
-        stop(process)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
-        num_kills += 1
-        process = bathysphere("train", "--resume", str(run), "--json")
-    result = finish(process)
-    assert num_kills >= 2
+        assert killed(float(rng.uniform(0, 0.05)), *command) == -signal.SIGPROF
+        command = ["train", "--resume", str(run)]
+    result = finish(bathysphere(*command, "--json"))
     assert_same(run, uninterrupted[0])
     times = ("wall_seconds", "env_steps_per_second", "run_dir")
     assert {k: v for k, v in result.items() if k not in times} == {
@@ -50,12 +41,9 @@ def test_killed_again_and_again_and_resumed_equals_uninterrupted(uninterrupted, 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_ends_cleanly(number, uninterrupted, tmp_path):
     run = tmp_path / "run"
-    process = bathysphere("train", "deep-sea", *FLAGS, *SAVE_OFTEN, "--run-dir", str(run), "--json")
-    saved = wait_for_checkpoint(run, process)
-    stop(process, number)
-    result = finish(process)
+    result = finish(signalled(number, "train", "deep-sea", *FLAGS, *SAVE_OFTEN, "--run-dir", str(run), "--json"))
     assert result["stopped_by"] == "interrupted"
-    assert saved <= result["env_steps"] < STEPS
+    assert 0 < result["env_steps"] < STEPS
     assert (run / "checkpoints" / f"step-{result['env_steps']:012d}").is_dir()
     finish(bathysphere("train", "--resume", str(run), "--json"))
     assert_same(run, uninterrupted[0])

@@ -34,7 +34,7 @@ def test_the_result_says_how_it_went(finished):
     assert 0 < result["win_rate_1000"] <= result["win_rate_100"] <= 1
     assert result["updates"] > 0
     assert result["wall_seconds"] > 0
-    assert {"env_steps_per_second", "commit", "machine"} <= result.keys()
+    assert {"env_steps_per_second", "commit", "machine", "processor"} <= result.keys()
 
 
 def test_the_directory_holds_everything_and_no_code(finished):
@@ -50,7 +50,7 @@ def test_the_directory_holds_everything_and_no_code(finished):
         "png",
     }
     versions = json.loads((path / "versions.json").read_text())
-    assert {"python", "bathysphere", "numpy", "numba", "torch", "commit", "machine"} == versions.keys()
+    assert {"python", "bathysphere", "numpy", "numba", "torch", "commit", "machine", "processor"} == versions.keys()
     assert RunDirectory.open(path).load_config() == small_config()
 
 
@@ -136,12 +136,12 @@ def test_networks_and_lanes_resume_exactly_too(tmp_path):
     changes = {
         "domain": {"size": 5},
         "batch": 5,
-        "lanes": 2,
+        "workers": 2,
         "log_every": 10,
         "values": {"network": "mlp", "hidden": [8], "num_members": 3, "prior_scale": 1.0, "bias": True},
         "search": {"num_subsampled": 2},
         "optimiser": {"name": "adam", "learning_rate": 0.01},
-        "learning": {"min_games": 2},
+        "learning": {"min_episodes": 2},
     }
     run(small_config(**changes, steps=400), tmp_path / "whole", pictures=False)
     run(small_config(**changes, steps=170), tmp_path / "parts", pictures=False)

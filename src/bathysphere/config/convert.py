@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import Any
 
+from bathysphere.config.old_names import as_first_named, renewed
 from bathysphere.config.run import RunConfig
 from bathysphere.storage.plain import chosen, flat, merge, read_as, to_plain
 
@@ -26,20 +27,21 @@ def from_dict(data: Any) -> RunConfig:
     Raises:
       BathysphereError: for an unknown key (with the nearest known one) or a value of a wrong type.
     """
-    return read_as(RunConfig, data)
+    return read_as(RunConfig, renewed(data))
 
 
 def override(config: RunConfig, changes: dict[str, Any]) -> RunConfig:
     """Returns `config` with some fields changed; nested ones are given as nested dicts or dataclasses."""
-    return from_dict(merge(to_dict(config), changes))
+    return from_dict(merge(to_dict(config), renewed(to_plain(changes))))
 
 
 def config_hash(config: RunConfig) -> str:
     """Returns a fingerprint of everything that decides a run, hexadecimal.
 
-    Fields at their defaults do not count, so that a field that is added later leaves the checkpoints of now valid.
+    Fields at their defaults do not count, and fields count under their first names, so that a field that is added or
+    renamed later leaves the checkpoints of now valid.
     """
-    return plain_hash(chosen(config))
+    return plain_hash(as_first_named(chosen(config)))
 
 
 def plain_hash(plain: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Named configurations. `paper/...` do what the authors' code did; the plain ones are ours."""
+"""Named configurations. `paper/...` have the authors' settings, or say where they do not; the plain ones are ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _deep_sea() -> RunConfig:
         learning=LearningConfig(
             target="bootstrap_members",
             steps_per_update=0.5,
-            min_games=5,
+            min_episodes=5,
             mask=MaskConfig(kind="none"),
             replay=ReplayConfig(capacity=10),
         ),
@@ -35,7 +35,10 @@ def _deep_sea() -> RunConfig:
 
 
 def _paper_deep_sea() -> RunConfig:
-    """Deep-sea as in the paper: 20 linear members, 10 drawn a game, mean + 50 std, one-hot masks, RMSProp."""
+    """Deep-sea as in the paper: 20 linear members, 10 drawn an episode, mean + 50 std, one-hot masks, RMSProp.
+
+    The authors' episodes keep the values of their beginning; here 64 at once are planned with the newest.
+    """
     return RunConfig(
         steps=1_400_000,
         batch=64,
@@ -59,17 +62,17 @@ def _paper_deep_sea_kappa_0() -> RunConfig:
 
 
 def _toy_montezuma() -> RunConfig:
-    """Toy Montezuma with more weight on disagreement, more games at once, and passes that always see something new."""
+    """Toy Montezuma with more weight on disagreement, more episodes at once, passes that always find a new state."""
     config = _paper_toy_montezuma()
     search = replace(config.search, risk_coef=5.0, final_ties="random", merge_nodes=True, dead_end_value=0.0)
     return replace(config, batch=64, search=search)
 
 
 def _paper_toy_montezuma() -> RunConfig:
-    """Toy Montezuma as in the paper: 20 networks 15-50-50-1, 10 drawn a game, mean + 3 std, one-hot masks."""
+    """Toy Montezuma as in the paper: 20 networks 15-50-50-1, 10 drawn an episode, mean + 3 std, one-hot masks."""
     return RunConfig(
         steps=1_200_000,
-        batch=23,  # games at once: the authors had 23 workers
+        batch=23,  # episodes at once: the authors had 23 workers
         domain=ToyMontezumaConfig(max_steps=300),
         search=SearchConfig(risk_coef=3.0, num_subsampled=10, episode_penalty=0.2, dead_end_value=-1.0),
         values=ValuesConfig(network="mlp", num_members=20, hidden=(50, 50)),
@@ -99,16 +102,17 @@ def _sokoban_single() -> RunConfig:
             target="bootstrap_best",
             hindsight=0.5,
             hindsight_as="solved",
-            min_games=20,
+            min_episodes=20,
             replay=ReplayConfig(capacity=500),
         ),
     )
 
 
 def _paper_sokoban_single() -> RunConfig:
-    """One Sokoban board as in the authors' code: 20 networks 700-50-50-1, 10 drawn a game, mean + 3 std.
+    """One Sokoban board as in the authors' code: 20 networks 700-50-50-1, 10 drawn an episode, mean + 3 std.
 
-    The paper says 9 std and a dead end of -2; the code's effective values, used here, are 3 and -1.
+    The paper says 9 std and a dead end of -2; the code's effective values, used here, are 3 and -1. The authors'
+    episodes keep the values of their beginning; here they are planned with the newest.
     """
     return RunConfig(
         steps=2_300_000,  # the authors' 23 workers make 100,000 each
@@ -123,12 +127,12 @@ def _paper_sokoban_single() -> RunConfig:
 
 
 def _paper_sokoban_single_no_ensemble() -> RunConfig:
-    """The paper's single board with a single value function, which learns from half of its games."""
+    """The paper's single board with a single value function, which learns from half of its episodes."""
     return _single(_paper_sokoban_single())
 
 
 def _sokoban() -> RunConfig:
-    """Sokoban with a new board every game: deep search, three heads on one small network, hindsight, symmetries."""
+    """Sokoban with a new board every episode: deep search, three heads on one small network, hindsight, symmetries."""
     return RunConfig(
         steps=4_000_000,
         batch=64,
@@ -168,7 +172,7 @@ def _sokoban() -> RunConfig:
             symmetries=True,
             batch_size=96,
             steps_per_update=20.0,
-            min_games=20,
+            min_episodes=20,
             mask=MaskConfig(kind="split"),
             replay=ReplayConfig(capacity=4000),
         ),
@@ -176,7 +180,11 @@ def _sokoban() -> RunConfig:
 
 
 def _paper_sokoban() -> RunConfig:
-    """Sokoban with a new board every game, as in the paper: three convolutional networks that vote."""
+    """Sokoban with a new board every episode, as in the paper: three convolutional networks that vote.
+
+    The authors have 23 workers whose episodes keep the values of their beginning; here 64 episodes at once are planned
+    with the newest.
+    """
     return RunConfig(
         steps=11_500_000,  # the authors' 23 workers make 500,000 each
         batch=64,
@@ -188,7 +196,7 @@ def _paper_sokoban() -> RunConfig:
         learning=LearningConfig(
             batch_size=96,  # 32 for each member
             steps_per_update=100.0,
-            min_games=1000,
+            min_episodes=1000,
             mask=MaskConfig(kind="split"),
             replay=ReplayConfig(capacity=1000),
         ),
@@ -206,7 +214,7 @@ def _paper_sokoban_no_ensemble() -> RunConfig:
 
 
 def _sokoban_learned_model() -> RunConfig:
-    """Sokoban with a new board every game, planned with this package's learned model instead of the rules."""
+    """Sokoban with a new board every episode, planned with this package's learned model instead of the rules."""
     return replace(_sokoban(), model="sokoban")
 
 
@@ -219,7 +227,8 @@ def _paper_sokoban_tower() -> RunConfig:
     """One value function for ten boards, with hindsight, until it wins 90%: how the paper's transfer begins.
 
     The paper says ten boards, the authors' file has one. Their average of wins starts at 0 and is not corrected for
-    it, so that theirs play some 2,300 games at least, ours 1,000.
+    it, so that theirs play some 2,300 episodes at least, ours 1,000. Here episodes are planned with the newest values,
+    there with those of their beginning.
     """
     config = _paper_sokoban_no_ensemble()
     return replace(

@@ -18,13 +18,13 @@ class StopConfig:
     seconds: float | None = None
     """Wall-clock seconds of training."""
     on_first_win: bool = False
-    """End with the first solved game."""
+    """End with the first solved episode."""
     on_solved: bool = False
-    """End when more than half of the latest 50 games are solved."""
+    """End when more than half of the latest 50 episodes are solved."""
     win_rate: float | None = None
-    """End when the win rate over 1000 games reaches this; not before 1000 games."""
+    """End when the win rate over 1000 episodes reaches this; not before 1000 episodes."""
     episodes: int | None = None
-    """End after that many games."""
+    """End after that many episodes."""
 
     def __post_init__(self) -> None:
         if self.seconds is not None and self.seconds <= 0:
@@ -59,13 +59,13 @@ class RunConfig:
     preset: str = "deep-sea"
     """Name of the preset this config began as."""
     seed: int = 0
-    """Decides everything random. Same config, same seed, same machine: same run."""
+    """Decides everything random. Same config, same seed, same kind of processor: same run."""
     steps: int = 1_000_000
     """Real environment steps to train for."""
     batch: int = 32
     """Episodes played at once, in lock step. More is faster, and further from one-at-a-time learning."""
-    lanes: int = 1
-    """Parts the batch is cut into, planned side by side in processes or threads. Part of what decides the run."""
+    workers: int = 1
+    """Planners side by side, in processes or threads, that share the batch. Part of what decides the run."""
     log_every: int = 1000
     """Real environment steps between two rows of the metrics."""
     device: str = "cpu"
@@ -74,9 +74,9 @@ class RunConfig:
     """The world."""
     model: str | None = None
     """What planning believes happens: a learned model, by the name of a shipped one or its file. None: the world's
-    own rules. Real moves always follow the rules."""
+    own rules. Real steps always follow the rules."""
     search: SearchConfig = field(default_factory=SearchConfig)
-    """How games are planned."""
+    """How episodes are planned."""
     values: ValuesConfig = field(default_factory=ValuesConfig)
     """The ensemble of value functions."""
     towers: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class RunConfig:
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     """How targets change the ensemble."""
     learning: LearningConfig = field(default_factory=LearningConfig)
-    """How finished games become updates."""
+    """How finished episodes become updates."""
     stop: StopConfig = field(default_factory=StopConfig)
     """When the run ends early."""
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
@@ -100,8 +100,8 @@ class RunConfig:
             raise BathysphereError(f"log_every is {self.log_every}; expected at least 1.")
         if not 0 <= self.seed < 2**63:
             raise BathysphereError(f"seed is {self.seed}; expected a number from 0 to 2^63 - 1.")
-        if not 1 <= self.lanes <= self.batch:
-            raise BathysphereError(f"lanes is {self.lanes}; expected 1 to {self.batch} (the batch).")
+        if not 1 <= self.workers <= self.batch:
+            raise BathysphereError(f"workers is {self.workers}; expected 1 to {self.batch} (the batch).")
         if self.towers and len(self.towers) != self.values.num_towers:
             raise BathysphereError(
                 f"towers names {len(self.towers)} runs, but values.num_towers is {self.values.num_towers}; "

@@ -1,4 +1,4 @@
-"""Learning: from finished games to targets, masks, replay and batches."""
+"""Learning: from finished episodes to targets, masks, replay and batches."""
 
 from bathysphere.learning.hindsight import with_hindsight
 from bathysphere.learning.masks import MaskConfig, draw_mask, split_mask

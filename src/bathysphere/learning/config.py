@@ -1,4 +1,4 @@
-"""How finished games become updates."""
+"""How finished episodes become updates."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ class LearningConfig:
     """The learner: what it learns from, and how often."""
 
     max_steps: int | None = None
-    """Games of training are cut off after this many moves, if those of the trained agent are not cut off before. A game
-    that is lost early teaches no more by being played on, and its moves are better spent on the next one."""
+    """Episodes of training are cut off after this many steps, if the search does not cut them off before. An episode
+    that is lost early teaches no more by being played on, and its steps are better spent on the next one."""
     steady_values: bool = False
-    """Plan each game with the values of its beginning, as the authors' workers do. Otherwise all games are planned with
+    """Plan each episode with the values of its beginning, as the authors' workers do. Otherwise all are planned with
     the newest, which is faster: one call of the network serves them all."""
     target: TargetKind = "bootstrap"
-    """Value a state should have had: the planner's at the end of the game, one for all members (bootstrap,
-    the paper's), at least the return of a solved game (bootstrap_best), half of either (mixed), each member's own
+    """Value a state should have had: the planner's at the end of the episode, one for all members (bootstrap,
+    the paper's), at least the return of a solved episode (bootstrap_best), half of either (mixed), each member's own
     (bootstrap_members), or what really followed (factual...)."""
     hindsight: float = 0.0
-    """Probability that an unsolved game is relabelled towards what it did reach (domains that offer it)."""
+    """Probability that an unsolved episode is relabelled towards what it did reach (domains that offer it)."""
     hindsight_as: Literal["unsolved", "solved"] = "unsolved"
-    """Class in which replay keeps relabelled games: as they ended (the authors' code), or as what they are now."""
+    """Class in which replay keeps relabelled episodes: as they ended (the authors' code), or as what they are now."""
     symmetries: bool = False
     """Replace every state that is learnt from by one of equal value (domains that offer it)."""
     batch_size: int = 32
     """Entries per update, solved and unsolved together."""
     steps_per_update: float = 10.0
-    """Real steps of finished games per update; updates that fell due before `min_games` are caught up."""
-    min_games: int = 100
-    """No update before more games than this are finished."""
+    """Real steps of finished episodes per update; updates that fell due before `min_episodes` are caught up."""
+    min_episodes: int = 100
+    """No update before more episodes than this are finished."""
     mask: MaskConfig = field(default_factory=MaskConfig)
     """How training data are shared out among the members."""
     replay: ReplayConfig = field(default_factory=ReplayConfig)

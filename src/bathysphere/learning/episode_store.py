@@ -1,4 +1,4 @@
-"""A ring of games in flat arrays."""
+"""A ring of episodes in flat arrays."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def read_entries(
 ) -> None:
     """Copies drawn entries of a store into columns first..last-1 of every batch.
 
-    Invariant: game g's entries are rows g * max_length .. g * max_length + lengths[g] - 1.
+    Invariant: episode g's entries are rows g * max_length .. g * max_length + lengths[g] - 1.
 
     Args:
-      draws: uniform in [0, 1), float64 [u, b, 2]. By game: the first number picks the game, the second the
-        entry in it; by length: the first picks among all entries of all games, the second is not used.
+      draws: uniform in [0, 1), float64 [u, b, 2]. By episode: the first number picks the episode, the second the
+        entry in it; by length: the first picks among all entries of all episodes, the second is not used.
       by_length: which of the two.
       first: first column to fill.
       last: one past the last column to fill.
-      lengths: int64 [G] of the games held, each at least 1.
+      lengths: int64 [G] of the episodes held, each at least 1.
       ends: int64 [G], cumulative sum of lengths.
-      max_length: rows per game.
+      max_length: rows per episode.
       states: uint8 [capacity * max_length, S].
       targets: float32 [capacity * max_length, M].
       mask_bits: uint8 [capacity * max_length, ceil(E / 8)], member e in bit e % 8 of byte e // 8.
@@ -49,24 +49,24 @@ def read_entries(
 
     Mutates: out_states, out_targets, out_mask.
     """
-    num_games = lengths.size
+    num_episodes = lengths.size
     for u in range(draws.shape[0]):
         for b in range(first, last):
             if by_length:
-                entry = int(draws[u, b, 0] * ends[num_games - 1])
-                low, high = 0, num_games - 1  # find the first game that ends beyond the entry
+                entry = int(draws[u, b, 0] * ends[num_episodes - 1])
+                low, high = 0, num_episodes - 1  # find the first episode that ends beyond the entry
                 while low < high:
                     middle = (low + high) // 2
                     if ends[middle] > entry:
                         high = middle
                     else:
                         low = middle + 1
-                game = low
-                position = entry - (ends[game] - lengths[game])
+                episode = low
+                position = entry - (ends[episode] - lengths[episode])
             else:
-                game = int(draws[u, b, 0] * num_games)
-                position = int(draws[u, b, 1] * lengths[game])
-            row = game * max_length + position
+                episode = int(draws[u, b, 0] * num_episodes)
+                position = int(draws[u, b, 1] * lengths[episode])
+            row = episode * max_length + position
             for s in range(states.shape[1]):
                 out_states[u, b, s] = states[row, s]
             for m in range(targets.shape[1]):
@@ -75,10 +75,10 @@ def read_entries(
                 out_mask[u, b, e] = (mask_bits[row, e >> 3] >> (e & 7)) & 1
 
 
-class GameStore:
-    """Up to `capacity` games; a new one replaces the oldest.
+class EpisodeStore:
+    """Up to `capacity` episodes; a new one replaces the oldest.
 
-    Every game has a slot of `max_length` rows. The arrays are allocated at once and touched as games
+    Every episode has a slot of `max_length` rows. The arrays are allocated at once and touched as episodes
     arrive, so an operating system that commits memory on first use charges only for what is filled.
     """
 
@@ -94,18 +94,18 @@ class GameStore:
         self._ends = np.zeros(0, np.int64)
 
     @property
-    def num_games(self) -> int:
-        """Games held now."""
+    def num_episodes(self) -> int:
+        """Episodes held now."""
         return min(self.num_added, self._capacity)
 
     def add(self, states: States, targets: NDArray[np.floating], mask: NDArray[np.bool_]) -> None:
-        """Stores a game: states uint8 [T, S], targets float [T, M], mask bool [T, E]."""
+        """Stores an episode: states uint8 [T, S], targets float [T, M], mask bool [T, E]."""
         length = len(states)
         expected = ((length, self.state_size), (length, self.num_targets), (length, self.num_members))
         arrived = (states.shape, targets.shape, mask.shape)
         if arrived != expected or not 1 <= length <= self._max_length:
             raise BathysphereError(
-                f"a game's states, targets and mask have shapes {arrived}; expected {expected} "
+                f"an episode's states, targets and mask have shapes {arrived}; expected {expected} "
                 f"with 1 to {self._max_length} states, the step limit that replay was built for."
             )
         slot = self.num_added % self._capacity
@@ -115,7 +115,7 @@ class GameStore:
         self._mask_bits[rows] = np.packbits(mask, axis=1, bitorder="little")
         self._lengths[slot] = length
         self.num_added += 1
-        self._ends = np.cumsum(self._lengths[: self.num_games])
+        self._ends = np.cumsum(self._lengths[: self.num_episodes])
 
     def read(
         self,
@@ -136,7 +136,7 @@ class GameStore:
             by_length,
             first,
             last,
-            self._lengths[: self.num_games],
+            self._lengths[: self.num_episodes],
             self._ends,
             self._max_length,
             self._states,
@@ -148,8 +148,8 @@ class GameStore:
         )
 
     def state_dict(self) -> Arrays:
-        """Returns the filled rows in slot order, the games' lengths and the number of games ever added."""
-        lengths = self._lengths[: self.num_games].copy()
+        """Returns the filled rows in slot order, the episodes' lengths and the number of episodes ever added."""
+        lengths = self._lengths[: self.num_episodes].copy()
         rows = self._filled_rows(lengths)
         return {
             "states": self._states[rows],
@@ -179,8 +179,8 @@ class GameStore:
         )
         if not is_fitting:
             raise BathysphereError(
-                f"the saved replay holds {len(lengths)} games with states of shape {state['states'].shape}, "
-                f"which does not fit {self._capacity} games of up to {self._max_length} states of "
+                f"the saved replay holds {len(lengths)} episodes with states of shape {state['states'].shape}, "
+                f"which does not fit {self._capacity} episodes of up to {self._max_length} states of "
                 f"{self.state_size} bytes; "
                 "load it with the domain and replay settings it was saved with."
             )
@@ -194,7 +194,7 @@ class GameStore:
 
     def _filled_rows(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the row numbers in use, int64 [sum of lengths], in slot order."""
-        games = np.repeat(np.arange(len(lengths)), lengths)
-        positions = np.arange(len(games)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        rows: NDArray[np.int64] = games * self._max_length + positions
+        episodes = np.repeat(np.arange(len(lengths)), lengths)
+        positions = np.arange(len(episodes)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        rows: NDArray[np.int64] = episodes * self._max_length + positions
         return rows

@@ -1,4 +1,4 @@
-"""Hindsight: pretend that what an unsolved game did achieve was its goal."""
+"""Hindsight: pretend that what an unsolved episode did achieve was its goal."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bathysphere.planning import Episode
 
 
 def with_hindsight(episode: Episode, domain: object, intensity: float, rng: np.random.Generator) -> Episode:
-    """Relabels an unsolved game with probability `intensity`; any other game is returned as it is.
+    """Relabels an unsolved episode with probability `intensity`; any other episode is returned as it is.
 
-    A relabelled game stays unsolved, as in the authors' code. Its search values are cut to its length but are of the
+    A relabelled episode stays unsolved, as in the authors' code. Its search values are cut to its length but are of the
     old goal.
 
     Args:
-      episode: a finished game.
+      episode: a finished episode.
       domain: one with a `relabel` method, unless intensity is 0.
       intensity: probability in [0, 1].
       rng: decides, and chooses the goal.
@@ -30,7 +30,7 @@ def with_hindsight(episode: Episode, domain: object, intensity: float, rng: np.r
             f"hindsight needs a domain with a relabel method, and {type(domain).__name__} has none; "
             "set the hindsight intensity to 0."
         )
-    # Drawn for solved games too, so that the stream of numbers does not depend on their outcome.
+    # Drawn for solved episodes too, so that the stream of numbers does not depend on their outcome.
     is_chosen = rng.random() < intensity
     if episode.solved or len(episode) < 2 or not is_chosen:
         return episode

@@ -18,8 +18,8 @@ class MaskConfig:
     kind: Literal["none", "one_hot", "bernoulli", "split"] = "one_hot"
     """none: all members learn from everything; one_hot: one random member; bernoulli: each member with a
     probability; split: nothing is fixed in advance, each batch is cut into equal parts, one per member."""
-    per: Literal["game", "transition"] = "game"
-    """Whether a one_hot or bernoulli mask is drawn once for a game or for each of its transitions."""
+    per: Literal["episode", "transition"] = "episode"
+    """Whether a one_hot or bernoulli mask is drawn once for an episode or for each of its transitions."""
     probability: float = 0.5
     """bernoulli: probability that a member learns."""
 
@@ -31,13 +31,13 @@ class MaskConfig:
 
 
 def draw_mask(config: MaskConfig, length: int, num_members: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draws the mask that is stored with a game, bool [length, E].
+    """Draws the mask that is stored with an episode, bool [length, E].
 
     All true for none and split. A bernoulli mask may leave an entry to no member at all.
     """
     if config.kind in ("none", "split"):
         return np.ones((length, num_members), np.bool_)
-    num_draws = 1 if config.per == "game" else length
+    num_draws = 1 if config.per == "episode" else length
     if config.kind == "one_hot":
         mask = rng.integers(num_members, size=(num_draws, 1)) == np.arange(num_members)
     else:

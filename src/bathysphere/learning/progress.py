@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from bathysphere.planning import Episode
 
 WINDOWS = (100, 1000, 10000)
-RECENT = 50  # a run counts as solved once it wins more than half of this many latest games
+RECENT = 50  # a run counts as solved once it wins more than half of this many latest episodes
 
 
 class Progress:
-    """What has happened so far. Win rates are of the exploring games themselves, as in the paper.
+    """What has happened so far. Win rates are of the exploring episodes themselves, as in the paper.
 
-    A win rate "over n games" is an exponential average with factor 1 - 1/n, corrected for its start, as the
+    A win rate "over n episodes" is an exponential average with factor 1 - 1/n, corrected for its start, as the
     authors log it.
     """
 
@@ -27,14 +27,14 @@ class Progress:
         self.episodes = 0
         self.wins = 0
         self.updates = 0
-        self.learnt_steps = 0  # real steps of finished games
+        self.learnt_steps = 0  # real steps of finished episodes
         self.first_solved_step: int | None = None
         self.solved_step: int | None = None
         self._averages = np.zeros(len(WINDOWS))
         self._recent: deque[bool] = deque(maxlen=RECENT)
 
     def record(self, episode: Episode) -> None:
-        """Counts a finished game."""
+        """Counts a finished episode."""
         self.episodes += 1
         self.learnt_steps += len(episode)
         self.wins += episode.solved
@@ -47,7 +47,7 @@ class Progress:
             self.solved_step = self.env_steps
 
     def win_rate(self, window: int) -> float:
-        """Returns the win rate over `window` (100, 1000 or 10000) games; 0 before the first."""
+        """Returns the win rate over `window` (100, 1000 or 10000) episodes; 0 before the first."""
         if self.episodes == 0:
             return 0.0
         correction = 1.0 - (1.0 - 1.0 / window) ** self.episodes

@@ -1,4 +1,4 @@
-"""Replay: recent games, solved and unsolved kept apart, and batches drawn from both."""
+"""Replay: recent episodes, solved and unsolved kept apart, and batches drawn from both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, States, Symmetric
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.episode_store import GameStore
+from bathysphere.learning.episode_store import EpisodeStore
 from bathysphere.learning.masks import split_mask
 from bathysphere.storage.state import Arrays, section
 from bathysphere.values.batch import Batch
@@ -21,22 +21,22 @@ class ReplayConfig:
     """What is kept and how it is drawn."""
 
     capacity: int = 100
-    """Games kept in each class, solved and unsolved; the oldest goes first."""
+    """Episodes kept in each class, solved and unsolved; the oldest goes first."""
     solved_share: float = 0.5
-    """Share of a batch that comes from solved games, rounded down, while both classes have games."""
-    sampling: Literal["game", "length"] = "game"
-    """game: every game is equally likely, then every state in it (the authors' code); length: every state is
+    """Share of a batch that comes from solved episodes, rounded down, while both classes have episodes."""
+    sampling: Literal["episode", "length"] = "episode"
+    """episode: every episode is equally likely, then every state in it (the authors' code); length: every state is
     equally likely (the paper)."""
 
     def __post_init__(self) -> None:
         if self.capacity < 1:
-            raise BathysphereError(f"replay.capacity must be at least 1 game, got {self.capacity}.")
+            raise BathysphereError(f"replay.capacity must be at least 1 episode, got {self.capacity}.")
         if not 0 <= self.solved_share <= 1:
             raise BathysphereError(f"replay.solved_share must be between 0 and 1, got {self.solved_share}.")
 
 
 class Sample(NamedTuple):
-    """`u` batches of `b` entries; in each batch the entries of solved games come first."""
+    """`u` batches of `b` entries; in each batch the entries of solved episodes come first."""
 
     states: States  # uint8 [u, b, S]
     targets: NDArray[np.float32]  # float32 [u, b, M]
@@ -74,7 +74,7 @@ class Replay:
       config: capacity and sampling.
       state_size: S.
       num_members: E.
-      max_length: the most states one game can have; memory is bounded by capacity times this.
+      max_length: the most states one episode can have; memory is bounded by capacity times this.
       num_targets: M, targets per state: 1 if members share it, else E.
     """
 
@@ -87,22 +87,22 @@ class Replay:
         num_targets: int = 1,
     ) -> None:
         self.config = config
-        self._solved = GameStore(config.capacity, max_length, state_size, num_members, num_targets)
-        self._unsolved = GameStore(config.capacity, max_length, state_size, num_members, num_targets)
+        self._solved = EpisodeStore(config.capacity, max_length, state_size, num_members, num_targets)
+        self._unsolved = EpisodeStore(config.capacity, max_length, state_size, num_members, num_targets)
 
     @property
-    def num_solved_games(self) -> int:
-        """Solved games held now."""
-        return self._solved.num_games
+    def num_solved_episodes(self) -> int:
+        """Solved episodes held now."""
+        return self._solved.num_episodes
 
     @property
-    def num_unsolved_games(self) -> int:
-        """Unsolved games held now."""
-        return self._unsolved.num_games
+    def num_unsolved_episodes(self) -> int:
+        """Unsolved episodes held now."""
+        return self._unsolved.num_episodes
 
     @property
-    def num_games_added(self) -> int:
-        """Games ever added."""
+    def num_episodes_added(self) -> int:
+        """Episodes ever added."""
         return self._solved.num_added + self._unsolved.num_added
 
     def add(
@@ -112,7 +112,7 @@ class Replay:
         mask: NDArray[np.bool_],
         solved: bool,
     ) -> None:
-        """Stores a game in its class, in place of the oldest one there if that is full.
+        """Stores an episode in its class, in place of the oldest one there if that is full.
 
         Args:
           states: uint8 [T, S], T at least 1.
@@ -125,15 +125,15 @@ class Replay:
     def sample(self, num_batches: int, batch_size: int, rng: np.random.Generator) -> Sample:
         """Draws batches, with replacement.
 
-        Each batch has int(batch_size * solved_share) entries from solved games and the rest from
-        unsolved ones; if one class has no game, all come from the other.
+        Each batch has int(batch_size * solved_share) entries from solved episodes and the rest from
+        unsolved ones; if one class has no episode, all come from the other.
         """
-        if self.num_games_added == 0:
-            raise BathysphereError("replay is empty; add a finished game before sampling.")
+        if self.num_episodes_added == 0:
+            raise BathysphereError("replay is empty; add a finished episode before sampling.")
         num_solved = int(batch_size * self.config.solved_share)
-        if self._solved.num_games == 0:
+        if self._solved.num_episodes == 0:
             num_solved = 0
-        elif self._unsolved.num_games == 0:
+        elif self._unsolved.num_episodes == 0:
             num_solved = batch_size
         store = self._solved
         states = np.empty((num_batches, batch_size, store.state_size), np.uint8)

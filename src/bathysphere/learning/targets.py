@@ -1,4 +1,4 @@
-"""What the value of each state of a finished game should have been."""
+"""What the value of each state of a finished episode should have been."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.f
     """Returns the target of every state of `episode`, float64 [T, M]: M is 1, or E for `bootstrap_members`.
 
     Args:
-      episode: a finished game.
-      kind: bootstrap: the planner's own value of the state at the end of the game, mean over members, so the
+      episode: a finished episode.
+      kind: bootstrap: the planner's own value of the state at the end of the episode, mean over members, so the
         same for all of them. bootstrap_members: the same for each member by itself, so that what members
-        disagree on ahead makes them disagree here. factual: 1 if the game was solved, else 0.
-        factual_discount: the same, discounted by the number of moves left after this one. factual_rewards:
+        disagree on ahead makes them disagree here. factual: 1 if the episode was solved, else 0.
+        factual_discount: the same, discounted by the number of steps left after this one. factual_rewards:
         the discounted sum of the rewards that followed. In the factual kinds the last state gets the final
         reward undiscounted, as in the authors' code; the paper's recursion gives it 0.
       discount: of factual_discount and factual_rewards.

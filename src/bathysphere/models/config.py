@@ -11,16 +11,16 @@ from bathysphere.errors import BathysphereError
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The network that predicts the next board, and whether a move solves it."""
+    """The network that predicts the next board, and whether a step solves it."""
 
     kind: Literal["local", "paper"] = "local"
-    """local: one look at the board for all moves, with a filter just wide enough for a push; paper: the authors' two
-    filters of 64 channels, once for every move."""
+    """local: one look at the board for all actions, with a filter just wide enough for a push; paper: the authors' two
+    filters of 64 channels, once for every action."""
     cells: Literal["softmax", "sigmoid"] = "softmax"
     """How a cell's code is read: the likeliest (softmax), or seven independent sigmoids, each rounded (the authors'
     code), so that a cell may be nothing or two things at once."""
     channels: int = 16
-    """Channels of every filter; local has as many again for each further move. The authors' network has 64."""
+    """Channels of every filter; local has as many again for each further action. The authors' network has 64."""
 
     def __post_init__(self) -> None:
         for name, allowed in (("kind", ("local", "paper")), ("cells", ("softmax", "sigmoid"))):
@@ -32,7 +32,7 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Random games: uniform moves until the board is solved or `moves` were made."""
+    """Random episodes: uniform actions until the board is solved or after `max_steps`."""
 
     height: int = 10
     """Rows of the boards, border walls included."""
@@ -42,23 +42,23 @@ class DataConfig:
     """Every board has 1 to this many boxes, each number as likely as the others."""
     boards: int = 4000
     """Boards to learn from."""
-    games: int = 6
-    """Random games on each board. The authors' code has 390,000 boards with one game each."""
-    moves: int = 40
-    """Most moves of a game."""
+    episodes: int = 6
+    """Random episodes on each board. The authors' code has 390,000 boards with one episode each."""
+    max_steps: int = 40
+    """Most steps of an episode."""
     solved_copies: int = 100
     """Extra copies of every transition that solves its board; they are rare."""
     held_out: int = 200
-    """Further boards, with as many games each, that only reports see."""
+    """Further boards, with as many episodes each, that only reports see."""
     seed: int = 0
-    """Decides boards and moves, and later the initial weights and the order of the data."""
+    """Decides boards and actions, and later the initial weights and the order of the data."""
 
     def __post_init__(self) -> None:
         for name, least in (
             ("max_boxes", 1),
             ("boards", 1),
-            ("games", 1),
-            ("moves", 1),
+            ("episodes", 1),
+            ("max_steps", 1),
             ("solved_copies", 0),
             ("held_out", 1),
             ("seed", 0),
@@ -85,7 +85,7 @@ class TrainingConfig:
     learning_rate: float = 5e-3
     """Of Adam, at the start."""
     changed_weight: float = 3.0
-    """Weight, in the loss, of cells that the move changes, at most three of a hundred; the authors' is 1."""
+    """Weight, in the loss, of cells that the step changes, at most three of a hundred; the authors' is 1."""
     schedule: Literal["linear", "epochs"] = "linear"
     """How the learning rate falls: to nothing at the last update (linear), or with every pass over the data as
     rate / (1 + 0.1 * passes) (epochs, the authors')."""
@@ -117,9 +117,12 @@ class TrainingConfig:
 # With more updates a linear schedule is stretched, so the learning rate rises again.
 FREE = ("updates", "seconds", "frames_right", "report_every")
 
+# Fields of version 0.1, and what they are called now.
+OLD_NAMES = {"data.games": "data.episodes", "data.moves": "data.max_steps"}
+
 RECIPES: dict[str, TrainingConfig] = {
     "local": TrainingConfig(),
-    # The authors stop after three passes over 390,000 games, about a million updates.
+    # The authors stop after three passes over 390,000 episodes, about a million updates.
     "paper": TrainingConfig(
         model=ModelConfig(kind="paper", cells="sigmoid", channels=64),
         batch_size=50,

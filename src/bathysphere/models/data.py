@@ -1,4 +1,4 @@
-"""What a world model learns from: random games on generated Sokoban boards."""
+"""What a world model learns from: random episodes on generated Sokoban boards."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bathysphere.models.config import DataConfig
 
 
 class Transitions(NamedTuple):
-    """Moves made in games: from `frames[before]` by `actions` to `frames[before + 1]`."""
+    """Steps made in episodes: from `frames[before]` by `actions` to `frames[before + 1]`."""
 
-    frames: States  # uint8 [N, S], the positions of one game after the other
-    before: NDArray[np.int64]  # [M], rows of frames: all but the last of each game
+    frames: States  # uint8 [N, S], the positions of one episode after the other
+    before: NDArray[np.int64]  # [M], rows of frames: all but the last of each episode
     actions: NDArray[np.int64]  # [M]
-    done: NDArray[np.bool_]  # [M], the move ended the game
+    done: NDArray[np.bool_]  # [M], the step ended the episode
 
     def order(self, done_copies: int) -> NDArray[np.int64]:
-        """Returns the numbers of all transitions, those that ended their game `done_copies` more times."""
+        """Returns the numbers of all transitions, those that ended their episode `done_copies` more times."""
         return np.concatenate([np.arange(len(self.before)), np.repeat(np.flatnonzero(self.done), done_copies)])
 
 
@@ -45,26 +45,26 @@ def make_boards(config: DataConfig, *, held_out: bool, tick: Callable[[], None] 
     return boards
 
 
-def play_randomly(domain: Domain, starts: States, moves: int, rng: np.random.Generator) -> Transitions:
-    """Plays one game of uniform moves from each of `starts`, uint8 [n, S], until it ends or after `moves`."""
-    num_games, num_actions = len(starts), len(domain.action_names)
-    frames = np.empty((num_games, moves + 1, domain.state_size), np.uint8)
+def play_randomly(domain: Domain, starts: States, steps: int, rng: np.random.Generator) -> Transitions:
+    """Plays one episode of uniform actions from each of `starts`, uint8 [n, S], until it ends or after `steps`."""
+    num_episodes, num_actions = len(starts), len(domain.action_names)
+    frames = np.empty((num_episodes, steps + 1, domain.state_size), np.uint8)
     frames[:, 0] = starts
-    actions = rng.integers(num_actions, size=(num_games, moves))
-    lengths = np.full(num_games, moves)
-    done = np.zeros((num_games, moves), np.bool_)
-    playing = np.arange(num_games)
-    for move in range(moves):
-        chosen = actions[playing, move]
-        answer = domain.successors(frames[playing, move])
+    actions = rng.integers(num_actions, size=(num_episodes, steps))
+    lengths = np.full(num_episodes, steps)
+    done = np.zeros((num_episodes, steps), np.bool_)
+    playing = np.arange(num_episodes)
+    for step in range(steps):
+        chosen = actions[playing, step]
+        answer = domain.successors(frames[playing, step])
         rows = np.arange(len(playing))
-        frames[playing, move + 1] = answer.states[rows, chosen]
-        done[playing, move] = answer.terminal[rows, chosen]
-        ended = playing[done[playing, move]]
-        lengths[ended] = move + 1
-        playing = playing[~done[playing, move]]
-    is_played = np.arange(moves) < lengths[:, None]
-    is_frame = np.arange(moves + 1) <= lengths[:, None]
+        frames[playing, step + 1] = answer.states[rows, chosen]
+        done[playing, step] = answer.terminal[rows, chosen]
+        ended = playing[done[playing, step]]
+        lengths[ended] = step + 1
+        playing = playing[~done[playing, step]]
+    is_played = np.arange(steps) < lengths[:, None]
+    is_frame = np.arange(steps + 1) <= lengths[:, None]
     is_before = is_frame.copy()
-    is_before[np.arange(num_games), lengths] = False
+    is_before[np.arange(num_episodes), lengths] = False
     return Transitions(frames[is_frame], np.flatnonzero(is_before[is_frame]), actions[is_played], done[is_played])

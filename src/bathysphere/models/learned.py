@@ -14,7 +14,7 @@ from bathysphere.domains.sokoban import Rewards
 from bathysphere.domains.sokoban.rules import WALL
 from bathysphere.errors import BathysphereError
 from bathysphere.models.config import ModelConfig
-from bathysphere.models.model_file import ModelFile, World, read_model
+from bathysphere.models.model_file import BoardSpec, ModelFile, read_model
 from bathysphere.models.network import Network, build_network
 from bathysphere.storage.state import Arrays
 
@@ -24,12 +24,12 @@ _CHUNK = 512  # rows predicted at once: bounds memory and keeps to the cache
 class LearnedModel:
     """A network behind the `successors` of a domain.
 
-    Predicted boards are used as they are, possible or not. A move that the network believes to solve the board ends
-    the game and earns the final reward.
+    Predicted boards are used as they are, possible or not. A step that the network believes to solve the board ends
+    the episode and earns the final reward.
 
     Args:
       file: what a model file holds.
-      domain: Sokoban with boards and moves as the model was trained on.
+      domain: Sokoban with boards and actions as the model was trained on.
       source: the model's name, for messages.
     """
 
@@ -50,10 +50,10 @@ class LearnedModel:
     @classmethod
     def of_network(cls, network: Network, config: ModelConfig, domain: Domain) -> LearnedModel:
         """Makes a model of a network as it is now; training it further changes nothing here."""
-        return cls(ModelFile(config, World.of(domain), {}, weights_of(network)), domain)
+        return cls(ModelFile(config, BoardSpec.of(domain), {}, weights_of(network)), domain)
 
     def successors(self, states: States) -> Successors:
-        """Predicts all moves from `states`, uint8 [n, S]."""
+        """Predicts all actions from `states`, uint8 [n, S]."""
         world = self.world
         boards = as_rows(states, world.height * world.width).reshape(-1, world.height, world.width)
         num_actions = len(world.actions)

@@ -34,7 +34,7 @@ _KEY, _CARD = "bathysphere.model", "bathysphere.model.card"
 
 
 @dataclass(frozen=True)
-class World:
+class BoardSpec:
     """What a model predicts."""
 
     name: str
@@ -46,10 +46,10 @@ class World:
     num_codes: int
     """Codes that a cell can have."""
     actions: tuple[str, ...]
-    """Names of the moves, in order."""
+    """Names of the actions, in order."""
 
     @classmethod
-    def of(cls, domain: Domain) -> World:
+    def of(cls, domain: Domain) -> BoardSpec:
         """Returns what a model of `domain` has to predict; only Sokoban can be learned."""
         if not isinstance(domain, Sokoban):
             raise BathysphereError(
@@ -73,7 +73,7 @@ class Header:
     bathysphere: str
     """Version that wrote it."""
     config: ModelConfig
-    world: World
+    world: BoardSpec
     weights: str
     """Fingerprint of the weights."""
 
@@ -83,13 +83,13 @@ class ModelFile:
     """What is in a file."""
 
     config: ModelConfig
-    world: World
+    world: BoardSpec
     card: dict[str, Any]  # how it was trained, and what was measured of it
     weights: Arrays  # float32, whatever their precision in the file
 
     def check_fits(self, domain: Domain, source: str) -> None:
-        """Refuses a domain whose boards or moves are not those the model was trained on."""
-        mine, theirs = self.world, World.of(domain)
+        """Refuses a domain whose boards or actions are not those the model was trained on."""
+        mine, theirs = self.world, BoardSpec.of(domain)
         if (mine.height, mine.width) != (theirs.height, theirs.width):
             raise BathysphereError(
                 f"The model {source} predicts boards of {mine.height}x{mine.width} cells, but this world's have "
@@ -98,7 +98,7 @@ class ModelFile:
             )
         if mine.actions != theirs.actions or mine.num_codes != theirs.num_codes or mine.name != theirs.name:
             raise BathysphereError(
-                f"The model {source} predicts {mine.num_codes} cell codes and the moves {', '.join(mine.actions)} of "
+                f"The model {source} predicts {mine.num_codes} cell codes and the actions {', '.join(mine.actions)} of "
                 f"{mine.name}; this world has {theirs.num_codes} and {', '.join(theirs.actions)} of {theirs.name}. "
                 "Train a new one: bathysphere model train"
             )
@@ -121,7 +121,7 @@ def shipped_models() -> dict[str, Path]:
 def find_model(source: str) -> Path:
     """Returns the file `source`, or if there is none the shipped model of that name."""
     path = Path(source)
-    return path if path.exists() else shipped_models().get(source, path)
+    return path if path.is_file() else shipped_models().get(source, path)
 
 
 def read_model(source: str | Path) -> ModelFile:

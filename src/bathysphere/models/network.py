@@ -1,4 +1,4 @@
-"""Networks that predict the next board: the authors' two-headed one, and one that predicts all moves at once."""
+"""Networks that predict the next board: the authors' two-headed one, and one that predicts all actions at once."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _initialise(weight: Tensor, bias: Tensor, drawn: NDArray[np.float32]) -> Non
 
 
 class PaperNetwork(nn.Module):
-    """The authors' network: board and move in, the next board and whether it is solved out.
+    """The authors' network: board and action in, the next board and whether it is solved out.
 
-    The move is given as one constant plane per action. Channels average over the board before the done head sees
+    The action is given as one constant plane per action. Channels average over the board before the done head sees
     them, which makes "is any box left?" a matter of a hundredth of a unit.
     """
 
@@ -66,7 +66,7 @@ class PaperNetwork(nn.Module):
         self.done = Dense(channels, 1, rng)  # for the average over the board
 
     def predict(self, boards: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Predicts one move from each board.
+        """Predicts one action from each board.
 
         Args:
           boards: cell codes, integers [n, H, W].
@@ -81,7 +81,7 @@ class PaperNetwork(nn.Module):
         return self.cells(h), self.done(h.mean((1, 2))).flatten()
 
     def forward(self, boards: Tensor) -> tuple[Tensor, Tensor]:
-        """Predicts all moves: logits [n, A, H, W, codes] and [n, A]."""
+        """Predicts all actions: logits [n, A, H, W, codes] and [n, A]."""
         actions = torch.arange(self.num_actions, device=boards.device).repeat(len(boards))
         cells, done = self.predict(boards.repeat_interleave(self.num_actions, dim=0), actions)
         every = (len(boards), self.num_actions)
@@ -89,9 +89,9 @@ class PaperNetwork(nn.Module):
 
 
 class LocalNetwork(nn.Module):
-    """One look at the board for all moves: a filter, then every cell by itself says what it becomes.
+    """One look at the board for all actions: a filter, then every cell by itself says what it becomes.
 
-    The four moves are one rule, turned: the filter for the first move, turned by a quarter, is the filter for the
+    The four actions are one rule, turned: the filter for the first action, turned by a quarter, is the filter for the
     second, and so on. At first nothing is believed to change. Every cell also says how likely it keeps the board
     unsolved, p; the board is solved if no cell does: P(done) is the product of all 1 - p. So one box that is left
     decides, wherever it is.
@@ -100,25 +100,25 @@ class LocalNetwork(nn.Module):
     def __init__(self, num_codes: int, num_actions: int, channels: int, rng: np.random.Generator) -> None:
         super().__init__()
         self.num_codes, self.num_actions = num_codes, num_actions
-        self.first = Filter(num_codes, channels, _SIDE, rng)  # as it is for the first move
+        self.first = Filter(num_codes, channels, _SIDE, rng)  # as it is for the first action
         self.heads = Dense(channels, num_codes + 1, rng)
         self.stay = nn.Parameter(_STAY * torch.eye(num_codes))  # [code now, logit of code then]
         with torch.no_grad():
             self.heads.bias[-1] = _SOLVED
 
     def forward(self, boards: Tensor) -> tuple[Tensor, Tensor]:
-        """Predicts all moves: logits [n, A, H, W, codes] and [n, A] for cell codes [n, H, W]."""
+        """Predicts all actions: logits [n, A, H, W, codes] and [n, A] for cell codes [n, H, W]."""
         return self._look(boards, range(self.num_actions))
 
     def predict(self, boards: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Predicts one move from each board, as `PaperNetwork.predict` does."""
+        """Predicts one action from each board, as `PaperNetwork.predict` does."""
         rows = [torch.nonzero(actions == action).flatten() for action in range(self.num_actions)]
         answers = [self._look(boards[chosen], [action]) for action, chosen in enumerate(rows)]
         back = torch.argsort(torch.cat(rows))
         return torch.cat([cells[:, 0] for cells, _ in answers])[back], torch.cat([done for _, done in answers])[back, 0]
 
     def _look(self, boards: Tensor, actions: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Predicts the same moves from all boards: logits [n, actions, H, W, codes] and [n, actions]."""
+        """Predicts the same actions from all boards: logits [n, actions, H, W, codes] and [n, actions]."""
         codes = functional.one_hot(boards.long(), self.num_codes).float()  # [n, H, W, codes], as filters like it
         filters = torch.cat([torch.rot90(self.first.weight, -action, (2, 3)) for action in actions])  # clockwise
         h = functional.conv2d(codes.permute(0, 3, 1, 2), filters, self.first.bias.repeat(len(actions)), padding="same")
@@ -150,7 +150,7 @@ def loss(
 
     Args:
       cells, done: logits, as `predict` returns them.
-      boards, next_boards: true codes before and after the move, integers [n, H, W].
+      boards, next_boards: true codes before and after the step, integers [n, H, W].
       is_done: bool [n].
       kind: whether codes exclude each other ("softmax") or are judged one by one ("sigmoid").
       changed_weight: cells that change count that much, the others 1.

@@ -11,13 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from bathysphere.errors import BathysphereError
-from bathysphere.models.config import FREE, TrainingConfig
+from bathysphere.models.config import FREE, OLD_NAMES, TrainingConfig
 from bathysphere.models.data import make_boards, play_randomly
 from bathysphere.models.evaluation import Tally, on_states, positions
 from bathysphere.models.learned import LearnedModel, weights_of
-from bathysphere.models.model_file import FORMAT, ModelFile, World, write_model
+from bathysphere.models.model_file import FORMAT, BoardSpec, ModelFile, write_model
 from bathysphere.models.trainer import ModelTrainer, make_domain
-from bathysphere.storage.plain import read_as
+from bathysphere.storage.plain import read_as, translated
 from bathysphere.storage.state import Arrays
 from bathysphere.storage.tensors import SUFFIX, halved, in_full, read_arrays, write_arrays
 from bathysphere.storage.versions import collect_versions
@@ -80,11 +80,12 @@ def _prepare(config: TrainingConfig, watcher: Watcher) -> ModelTrainer:
     data = config.data
     domain, tick = make_domain(data), watcher.boards(data.boards + data.held_out)
     starts, held_out = (
-        np.repeat(make_boards(data, held_out=is_held_out, tick=tick), data.games, axis=0)
+        np.repeat(make_boards(data, held_out=is_held_out, tick=tick), data.episodes, axis=0)
         for is_held_out in (False, True)
     )
-    games = play_randomly(domain, starts, data.moves, np.random.default_rng([data.seed, 0]))
-    return ModelTrainer(config, games, positions(domain, held_out, data.moves, np.random.default_rng([data.seed, 1])))
+    episodes = play_randomly(domain, starts, data.max_steps, np.random.default_rng([data.seed, 0]))
+    seen = positions(domain, held_out, data.max_steps, np.random.default_rng([data.seed, 1]))
+    return ModelTrainer(config, episodes, seen)
 
 
 def _run(trainer: ModelTrainer, out: Path, watcher: Watcher) -> str:
@@ -116,7 +117,7 @@ def _stop_reason(trainer: ModelTrainer) -> str | None:
 
 def _finish(trainer: ModelTrainer, out: Path, stopped_by: str) -> dict[str, Any]:
     """Writes the model's file. What its card says was measured with weights as they are in the file."""
-    world = World.of(trainer.domain)
+    world = BoardSpec.of(trainer.domain)
     weights = in_full(halved(weights_of(trainer.network)))
     file = ModelFile(trainer.config.model, world, {}, weights)
     tally = on_states(LearnedModel(file, trainer.domain), trainer.domain, trainer.held_out)
@@ -151,4 +152,4 @@ def read_checkpoint(out: Path) -> tuple[TrainingConfig, Arrays]:
     (header,), arrays = read_arrays(path, (_KEY,), "the checkpoint of a model's training")
     if header.get("format") != FORMAT:
         raise BathysphereError(f"{path} has format {header.get('format')}; this version goes on from format {FORMAT}.")
-    return read_as(TrainingConfig, header.get("config"), "training"), arrays
+    return read_as(TrainingConfig, translated(header.get("config"), OLD_NAMES, {}), "training"), arrays

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -42,8 +41,7 @@ def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None
         config.search,
         config.learning,
         batch=config.batch,
-        lanes=config.lanes,
-        processes=min(config.lanes, os.cpu_count() or 1),
+        workers=config.workers,
         seed=trainer_seed,
         model=make_model(config, domain, run_dir),
     )

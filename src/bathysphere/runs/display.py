@@ -100,7 +100,7 @@ class RunDisplay:
     def _line(self, progress: Progress, seconds: float) -> str:
         return (
             f"{duration(seconds):>8}  {progress.env_steps:>11,} steps  {self._speed():>8,.0f}/s  "
-            f"{progress.episodes:>8,} games  win rate {progress.win_rate(100):4.0%}  "
+            f"{progress.episodes:>8,} episodes  win rate {progress.win_rate(100):4.0%}  "
             f"at most {duration(self._seconds_left(progress, seconds))} left"
         )
 
@@ -120,7 +120,7 @@ class RunDisplay:
         facts.add_row(
             "steps",
             f"{progress.env_steps:,}",
-            "games",
+            "episodes",
             f"{progress.episodes:,}",
             "wins",
             f"{progress.wins:,}",

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bathysphere.agents import agent_file
-from bathysphere.agents.card import Card, read_measurements
+from bathysphere.agents.card import Card
+from bathysphere.agents.evaluation import read_measurements
 from bathysphere.agents.loading import load_trained
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory

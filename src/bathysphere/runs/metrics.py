@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bathysphere.learning.progress import WINDOWS
 from bathysphere.learning.trainer import Trainer
 from bathysphere.planning import Episode
-from bathysphere.planning.mcts import PHASES
+from bathysphere.planning.planner import PHASES
 from bathysphere.runs.tensorboard import Board
 from bathysphere.storage.files import writing
 from bathysphere.values.batch import UpdateStats
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 class Meter:
     """Gathers what happens between two rows, and makes the rows.
 
-    Averages are over the games that finished since the last row, and null without any; the losses are those
+    Averages are over the episodes that finished since the last row, and null without any; the losses are those
     of the latest burst of updates.
 
     Args:
@@ -41,8 +41,8 @@ class Meter:
 
     def __init__(self, every: int) -> None:
         self._every = every
-        self._games, self._lengths, self._graphs, self._stds = 0, 0, 0, 0.0  # since the last row
-        self._wins, self._solutions = 0, 0  # solved games and their lengths
+        self._episodes, self._lengths, self._graphs, self._stds = 0, 0, 0, 0.0  # since the last row
+        self._wins, self._solutions = 0, 0  # solved episodes and their lengths
         self._latest: UpdateStats | None = None
         self._row = 0  # number of the last row
         self._clock = (0.0, 0)  # seconds and steps at the last row
@@ -57,7 +57,7 @@ class Meter:
     def record(self, trainer: Trainer, episodes: list[Episode], seconds: float) -> Row | None:
         """Takes note of one `trainer.advance()`; returns a row if one is due."""
         for episode in episodes:
-            self._games += 1
+            self._episodes += 1
             self._lengths += len(episode)
             self._graphs += episode.num_states
             self._stds += episode.search_std
@@ -78,29 +78,29 @@ class Meter:
             "episodes": progress.episodes,
             "updates": progress.updates,
             **{f"win_rate_{window}": progress.win_rate(window) for window in WINDOWS},
-            "episode_length": _ratio(self._lengths, self._games),
+            "episode_length": _ratio(self._lengths, self._episodes),
             "solution_length": _ratio(self._solutions, self._wins),
-            "graph_size": _ratio(self._graphs, self._games),
-            "ensemble_std": _ratio(self._stds, self._games),
+            "graph_size": _ratio(self._graphs, self._episodes),
+            "ensemble_std": _ratio(self._stds, self._episodes),
             "loss": latest and _finite(latest.loss),
             "gradient_norm": latest and _finite(latest.gradient_norm),
             "member_losses": latest and [_finite(loss) for loss in latest.member_losses.tolist()],
-            "replay_solved": trainer.replay.num_solved_games,
-            "replay_unsolved": trainer.replay.num_unsolved_games,
+            "replay_solved": trainer.replay.num_solved_episodes,
+            "replay_unsolved": trainer.replay.num_unsolved_episodes,
             "seconds": seconds,
             "env_steps_per_second": _ratio(progress.env_steps - self._clock[1], seconds - self._clock[0]),
         }
         phases = _phases(trainer)
         spent = {phase: phases[phase] - self._phases[phase] for phase in phases}
         row |= {f"share_{phase}": _ratio(time, sum(spent.values())) for phase, time in spent.items()}
-        self._games, self._lengths, self._graphs, self._stds = 0, 0, 0, 0.0
+        self._episodes, self._lengths, self._graphs, self._stds = 0, 0, 0, 0.0
         self._wins, self._solutions = 0, 0
         self._clock, self._phases = (seconds, progress.env_steps), phases
         return row
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns what a resumed meter needs."""
-        counts = (self._games, self._lengths, self._graphs, self._wins, self._solutions)
+        counts = (self._episodes, self._lengths, self._graphs, self._wins, self._solutions)
         state: dict[str, NDArray[Any]] = {"counts": np.array(counts, np.int64), "stds": np.array(self._stds)}
         if self._latest is not None:
             state["update"] = np.array([self._latest.loss, self._latest.gradient_norm])
@@ -110,7 +110,7 @@ class Meter:
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned."""
         counts = state["counts"].tolist()
-        self._games, self._lengths, self._graphs, self._wins, self._solutions = counts
+        self._episodes, self._lengths, self._graphs, self._wins, self._solutions = counts
         self._stds = float(state["stds"])
         if "update" in state:
             loss, norm = state["update"].tolist()
@@ -118,7 +118,7 @@ class Meter:
 
 
 def _phases(trainer: Trainer) -> dict[str, float]:
-    return {**trainer.crew.seconds, "learning": trainer.learning_seconds}
+    return {**trainer.pool.work.seconds, "learning": trainer.learning_seconds}
 
 
 def _ratio(total: float, count: float) -> float | None:

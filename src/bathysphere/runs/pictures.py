@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bathysphere.domains.base import Observer
 from bathysphere.learning.progress import Progress
 from bathysphere.plots import DEEP, GOLD, INK, png
 from bathysphere.runs.directory import RunDirectory
@@ -16,11 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_pictures(directory: RunDirectory, progress: Progress, observers: Sequence[Observer]) -> None:
-    """Writes `learning.png` and the observers' pictures."""
-    figures: dict[str, Figure] = {}
-    for observer in observers:
-        figures |= observer.pictures(progress.env_steps, progress.solved_step)
+def draw_pictures(directory: RunDirectory, progress: Progress, observed: Mapping[str, Figure]) -> None:
+    """Writes `learning.png` and what observers have drawn, by file name."""
+    figures = dict(observed)
     rows = read_rows(directory.metrics_file)
     if len(rows) > 1:
         figures["learning.png"] = learning_figure(rows, progress, directory.load_config().preset)
@@ -39,7 +36,7 @@ def learning_figure(rows: list[Row], progress: Progress, preset: str) -> Figure:
     steps = [row["env_steps"] for row in rows]
     rates = [row["win_rate_100"] for row in rows]
     win.fill_between(steps, rates, color=DEEP, alpha=0.12, linewidth=0)
-    win.plot(steps, rates, color=DEEP, linewidth=2, label="last 100 games")
+    win.plot(steps, rates, color=DEEP, linewidth=2, label="last 100 episodes")
     win.plot(
         steps,
         [row["win_rate_1000"] for row in rows],

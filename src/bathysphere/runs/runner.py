@@ -9,19 +9,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from bathysphere.config.convert import config_hash
 from bathysphere.config.run import RunConfig
-from bathysphere.domains.base import Observed, Observer
+from bathysphere.domains.base import Observer
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.trainer import Trainer
-from bathysphere.planning import Episode
-from bathysphere.planning.mcts import MODEL_ERRORS
 from bathysphere.runs.build import make_trainer
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.lineage import Lineage
 from bathysphere.runs.metrics import Meter, MetricsWriter, Row
+from bathysphere.runs.observers import Observers
 from bathysphere.storage.checkpoint import CheckpointStore
 from bathysphere.storage.files import read_json, write_json
 from bathysphere.storage.state import prefixed, section
@@ -115,7 +114,7 @@ class _Run:
             if pictures:
                 from bathysphere.runs.pictures import draw_pictures
 
-                draw_pictures(self.directory, self.trainer.progress, self.observers)
+                draw_pictures(self.directory, self.trainer.progress, self.observers.pictures())
             write_json(self.directory.result_file, result)
         return result
 
@@ -126,16 +125,15 @@ class _Run:
         if self.config.start_from is not None and checkpoint is None:
             write_json(self.directory.origin_file, asdict(Lineage.of(self.config.start_from)))
         self.meter = Meter(self.config.log_every)
-        self.observers = [*_domain_observers(self.trainer), *self.given]
+        self.observers = Observers(self.trainer, self.given)
         if checkpoint is not None:
             arrays = checkpoint.arrays
             self.trainer.load_state_dict(arrays)
             self.meter.load_state_dict(section(arrays, "meter."))
-            for observer in self.observers:
-                observer.load_state_dict(section(arrays, f"{observer.name}."))
+            self.observers.load_state_dict(arrays)
             self.seconds_before = checkpoint.seconds
         else:
-            self._observe([])
+            self.observers.record([])
         self.meter.start(self.trainer, self.seconds_before)
         self.writer = MetricsWriter(
             self.directory.metrics_file, self.directory.tensorboard, self.trainer.progress.env_steps
@@ -148,9 +146,9 @@ class _Run:
         try:
             while (reason := self._stop_reason(interrupted)) is None:
                 episodes = trainer.advance()
-                self._observe(episodes)
+                self.observers.record(episodes)
                 if row_due := self.meter.record(trainer, episodes, self._seconds()):
-                    row = row_due | self._collect("columns") | self._model_errors()
+                    row = row_due | self.observers.columns() | self._model_errors()
                     self.writer.write(row)
                 now = time.perf_counter()
                 if self.display and now - shown >= _DISPLAY_SECONDS:
@@ -189,25 +187,15 @@ class _Run:
         arrays = {
             **self.trainer.state_dict(),
             **prefixed("meter.", self.meter.state_dict()),
+            **self.observers.state_dict(),
         }
-        for observer in self.observers:
-            arrays |= prefixed(f"{observer.name}.", observer.state_dict())
         self.store.save(arrays, self.trainer.progress.env_steps, self._seconds())
-
-    def _observe(self, episodes: Sequence[Episode]) -> None:
-        for observer in self.observers:
-            observer.record(episodes, self.trainer.progress.env_steps)
-
-    def _collect(self, what: Literal["columns", "totals"]) -> dict[str, Any]:
-        """Returns the columns or totals of all observers together."""
-        return {name: value for observer in self.observers for name, value in getattr(observer, what)().items()}
 
     def _model_errors(self) -> dict[str, Any]:
         """Returns how often a learned model was wrong about a real step so far; nothing without one."""
         if self.config.model is None:
             return {}
-        errors = self.trainer.crew.model_errors
-        return {f"model_{kind}": errors[kind] for kind in MODEL_ERRORS}
+        return {f"model_{kind}": count for kind, count in self.trainer.pool.work.model_errors.items()}
 
     def _seconds(self) -> float:
         return self.seconds_before + time.perf_counter() - self._began
@@ -226,13 +214,14 @@ class _Run:
             "solved_step": progress.solved_step,
             "win_rate_100": progress.win_rate(100),
             "win_rate_1000": progress.win_rate(1000),
-            **self._collect("totals"),
+            **self.observers.totals(),
             **self._model_errors(),
             "wall_seconds": seconds,
             "env_steps_per_second": progress.env_steps / seconds,
             "stopped_by": stopped_by,
             "commit": versions.get("commit"),
             "machine": versions.get("machine"),
+            "processor": versions.get("processor"),
             "run_dir": str(self.directory.path),
         }
 
@@ -246,13 +235,6 @@ class _Run:
             yield
         finally:
             self.display.stop()
-
-
-def _domain_observers(trainer: Trainer) -> list[Observer]:
-    domain, values = trainer.domain, trainer.values
-    if not isinstance(domain, Observed):
-        return []
-    return domain.observers(lambda states: values.evaluate(domain.observe(states)))
 
 
 @contextmanager

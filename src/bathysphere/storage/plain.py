@@ -6,7 +6,7 @@ config), the object says its `name`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -38,6 +38,8 @@ def to_plain(value: Any) -> Any:
         content = {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
         name = _family_name(value)
         return content if name is None else {"name": name, **content}
+    if isinstance(value, dict):
+        return {key: to_plain(content) for key, content in value.items()}
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
     return value
@@ -72,6 +74,25 @@ def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
             new = merge(old, new)  # another member of a family keeps nothing of this one's fields
         merged[key] = new
     return merged
+
+
+def translated(plain: Any, fields: Mapping[str, str], values: Mapping[str, Mapping[str, str]], path: str = "") -> Any:
+    """Returns plain data with other names for some fields, and for some of their values.
+
+    Args:
+      plain: the data, or the part of them at `path`.
+      fields: new dotted names by old ones; both are in the same object.
+      values: new values by old ones, by the field's new dotted name.
+      path: dotted name of `plain`.
+    """
+    if not isinstance(plain, dict):
+        return values.get(path, {}).get(plain, plain) if isinstance(plain, str) else plain
+    renamed = {}
+    for key, content in plain.items():
+        name = f"{path}.{key}" if path else str(key)
+        name = fields.get(name, name)
+        renamed[name.rpartition(".")[2]] = translated(content, fields, values, name)
+    return renamed
 
 
 def read_as(kind: type[Kind], data: Any, name: str = "") -> Kind:

@@ -38,8 +38,8 @@ class ValuesConfig:
     shared_trunk: bool = False
     """Members are heads of one hidden layer each on a common trunk (mlp and cnn only)."""
     precision: Literal["float32", "int8"] = "float32"
-    """What games are played in; learning is in float32. int8: a residual cnn of one trunk, rounded, takes half the time
-    (where PyTorch has 8-bit convolutions, as on x86 processors; elsewhere, and on a GPU, it plays in float32)."""
+    """What episodes are played in; learning is in float32. int8: a residual cnn of one trunk, rounded, takes half the
+    time (where PyTorch has 8-bit convolutions, as on x86 processors; elsewhere, and on a GPU, it plays in float32)."""
     init_scale: float = 1.0
     """Multiplies the last layer's initial weights, and so the initial spread between members."""
     num_towers: int = 0
@@ -100,8 +100,8 @@ class OptimiserConfig:
     learning_rate: float = 2.5e-4
     """Step size; for delta the fraction of the error that one visit removes."""
     averaging: float = 0.0
-    """Games are played with a running mean of the weights, of which every update keeps this share. 0: with the weights
-    themselves (the paper's)."""
+    """Episodes are played with a running mean of the weights, of which every update keeps this share. 0: with the
+    weights themselves (the paper's)."""
     half_life: int | None = None
     """h: the learning rate of update u is divided by 1 + u / h, so it has halved after h updates and quartered after
     3 h. None: it stays (the paper's)."""

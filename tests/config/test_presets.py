@@ -11,7 +11,7 @@ def test_presets_are_described_and_play(name):
     config = find_preset(name)
     assert config.preset == name
     assert describe_preset(name).endswith(".")
-    trainer = make_trainer(override(config, {"batch": 2, "search": {"max_steps": 3}, "learning": {"min_games": 1}}))
+    trainer = make_trainer(override(config, {"batch": 2, "search": {"max_steps": 3}, "learning": {"min_episodes": 1}}))
     while trainer.progress.updates == 0:
         trainer.advance()
     assert trainer.last_update.loss >= 0
@@ -45,8 +45,8 @@ def test_what_the_authors_code_sets():
         assert config.values.prior_scale == 0
         assert (config.optimiser.name, config.optimiser.learning_rate) == ("tf_rmsprop", 2.5e-4)
         assert (learning.target, learning.batch_size, learning.steps_per_update) == ("bootstrap", 32, 10)
-        assert (learning.min_games, learning.replay.capacity, learning.replay.solved_share) == (100, 100, 0.5)
-        assert learning.mask.per == "game"
+        assert (learning.min_episodes, learning.replay.capacity, learning.replay.solved_share) == (100, 100, 0.5)
+        assert learning.mask.per == "episode"
     assert toy.learning.mask.kind == "one_hot"
     assert (sokoban.learning.mask.kind, sokoban.learning.mask.probability) == ("bernoulli", 0.5)
     assert sokoban.domain.rewards.finished == 10

@@ -17,7 +17,7 @@ from bathysphere.storage.checkpoint import CheckpointStore
 SMALL = {
     "domain": {"generator": {"height": 6, "width": 6, "num_boxes": 1}, "num_boards": 2, "max_steps": 15},
     "values": {"conv_layers": 1, "conv_channels": 3, "dense": 4},
-    "learning": {"min_games": 3, "steps_per_update": 10, "replay": {"capacity": 100}},
+    "learning": {"min_episodes": 3, "steps_per_update": 10, "replay": {"capacity": 100}},
     "optimiser": {"name": "adam", "learning_rate": 1e-3, "eps": 1e-8},
     "batch": 4,
     "steps": 400,
@@ -87,7 +87,7 @@ def test_as_it_is_a_single_tower_is_itself(towers, tmp_path):
 
 def test_a_run_that_ends_with_its_first_games_has_learnt_nothing(towers, tmp_path):
     path = tmp_path / "as-it-is"
-    config = transfer_config(towers[:1], stop={"episodes": 1}, learning={"min_games": 4})
+    config = transfer_config(towers[:1], stop={"episodes": 1}, learning={"min_episodes": 4})
     result = run(config, path, pictures=False)
     assert result["updates"] == 0
     assert weights(path)["values.network.aggregator.layers.0.weight"].tolist() == [[[1.0]]]
