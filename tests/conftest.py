@@ -5,6 +5,11 @@ import os
 import numba
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# No test depends on how fast the machine is: the first example may compile for a minute.
+settings.register_profile("bathysphere", deadline=None, print_blob=True)
+settings.load_profile("bathysphere")
 
 if numba.config.DISABLE_JIT:
     # Hashes and random streams wrap around on purpose; machine code does so silently, NumPy scalars warn.

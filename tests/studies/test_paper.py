@@ -167,7 +167,7 @@ class TestTransfer:
             assert (config.values.num_members, config.optimiser.name, config.optimiser.l2) == (1, "tf_rmsprop", 0.01)
             learning = config.learning
             assert (learning.target, learning.hindsight, learning.hindsight_as) == ("factual_rewards", 0.2, "unsolved")
-            assert (learning.batch_size, learning.steps_per_update, learning.min_games) == (32, 100, 100)
+            assert (learning.batch_size, learning.steps_per_update, learning.min_episodes) == (32, 100, 100)
             assert learning.replay.capacity == 100_000
             assert (config.search.episode_penalty, config.search.dead_end_value) == (2.0, -1.0)
             assert config.steps == 2_300_000
@@ -188,4 +188,4 @@ class TestTransfer:
             for name, count in (("random", 0), ("as-it-is-1", 1)):
                 config = self.trials(f"{name}-{depth}", budget)[0].config
                 assert (config.values.num_towers, config.stop.episodes) == (count, 1)
-                assert config.learning.min_games >= config.batch  # so that it ends before it learns
+                assert config.learning.min_episodes >= config.batch  # so that it ends before it learns

@@ -1,7 +1,6 @@
 """Studies whose runs are built on other runs, are evaluated and keep their curves."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -14,10 +13,10 @@ import pytest
 from bathysphere.agents.loading import load_trained
 from bathysphere.config.convert import override
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.studies.cost import most_seconds
+from bathysphere.studies.cost import mean_speed, most_steps
 from bathysphere.studies.scheduler import plan, run_all
 from bathysphere.studies.study import Towers
-from tests.studies.test_studies import Nobody, frame, wait_until
+from tests.studies.test_studies import Nobody, frame, stopped
 from tests.studies.tiny_stages import ABOVE, BELOW, BROKEN, GAMES, STAGES, make_study
 
 
@@ -50,12 +49,22 @@ def test_runs_come_after_those_they_are_built_on():
     assert {(trial.setting, trial.evaluation) for trial in trials} == {("above", GAMES), ("below", 0)}
 
 
-def test_the_cost_counts_evaluations_and_early_ends(monkeypatch):
-    monkeypatch.setattr("bathysphere.studies.cost.measure_speed", lambda config: 100.0)
+def test_the_cost_counts_evaluations_and_early_ends():
     (above,) = [trial for trial in STAGES.trials("small", 1) if trial.setting == "above"]
-    assert most_seconds([above], 1, {}) == (600 + GAMES * 15) / 100
+    assert most_steps(above) == 600 + GAMES * 15
     ends = override(above.config, {"stop": {"episodes": 5}})  # in the second round of four games of 15 moves
-    assert most_seconds([replace(above, config=ends)], 2, {}) == (2 * 4 * 15 + GAMES * 15) / 100 / 2
+    assert most_steps(replace(above, config=ends)) == 2 * 4 * 15 + GAMES * 15
+
+
+def test_the_speed_of_a_study_is_its_steps_by_its_seconds(monkeypatch):
+    measured = []
+    monkeypatch.setattr(
+        "bathysphere.studies.cost.measure_speed",
+        lambda config: measured.append(config) or (100.0 if config.values.num_towers else 300.0),
+    )
+    speeds = {}
+    assert mean_speed(STAGES.trials("small", 2), speeds) == pytest.approx((2 * 690 + 2 * 600) / (2 * 6.9 + 2 * 2))
+    assert len(measured) == len(speeds) == 2  # once for each kind of run
 
 
 def test_the_run_above_holds_the_weights_of_those_below(finished):
@@ -87,12 +96,8 @@ def test_evaluations_and_curves_are_in_the_results(finished):
 
 def test_killed_and_continued_gives_the_same_numbers(finished, tmp_path):
     out = tmp_path / "out"
-    process = subprocess.Popen(command(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # Killed when the run above has begun to learn, or as soon after as we notice.
-    above = out / "runs/above/seed0"
-    wait_until(lambda: any((above / "checkpoints").glob("step-*")), process, seconds=300)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=300)
+    process = stopped(command(out), signal.SIGKILL)  # when the run above has begun to learn
+    assert process.returncode == -signal.SIGKILL, process.stderr
     below = {path: path.stat().st_mtime_ns for path in out.glob("runs/below/*/result.json")}
     assert len(below) == 1
     done = subprocess.run(command(out), capture_output=True, text=True, check=False)

@@ -2,6 +2,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,12 @@ from rich.console import Console
 
 from bathysphere.cli import main
 from bathysphere.errors import BathysphereError
+from bathysphere.storage.versions import describe_machine
 from bathysphere.studies import STUDIES
+from bathysphere.studies.cost import measure_speed, measured_before
 from bathysphere.studies.display import study_table, time_left
-from bathysphere.studies.report import StudyFolder, render
+from bathysphere.studies.folder import StudyFolder
+from bathysphere.studies.report import render
 from bathysphere.studies.scheduler import Job, plan, run_all
 from tests.studies.tiny import OURS, SIZES, STEPS, TINY, TINY_BROKEN, make_study
 
@@ -62,9 +66,11 @@ def test_dataframes_read_the_raw_results(finished):
     table = frame(out)
     assert table[["setting", "size", "seed"]].value_counts().eq(1).all()
     assert len(table) == 4
-    lines = pd.read_json(out / "results.jsonl", lines=True)
-    assert lines["env_steps"].tolist() == table["env_steps"].tolist()
     assert (table["state"] == "finished").all()
+    # They are all that a result.json holds.
+    _, records = StudyFolder(out).load()
+    result = json.loads((out / "runs/ours/N4-seed0/result.json").read_text())
+    assert records[0].items() >= {name: value for name, value in result.items() if name != "run_dir"}.items()
 
 
 def test_the_report_stands_alone_and_says_everything(finished):
@@ -72,7 +78,15 @@ def test_the_report_stands_alone_and_says_everything(finished):
     page = (out / "report.html").read_text()
     assert not re.search(r'(src|href)="(?!data:|#)', page.replace("xlink:href", "href"))
     assert "Small seas &lt;and&gt; nothing else." in page
-    for text in ("30/37", "34% to 100%", summary["command"], summary["machine"], "A picture.", "<svg"):
+    for text in (
+        "30/37",
+        "34% to 100%",
+        summary["command"],
+        summary["machine"],
+        summary["processor"],
+        "A picture.",
+        "<svg",
+    ):
         assert text in page
     table = (out / "table.md").read_text()
     assert "| solved | preset deep-sea | 30/37 | 100% | 34% to 100% | 2 |" in table
@@ -83,7 +97,7 @@ def test_rendering_again_runs_nothing_and_changes_nothing(finished, tmp_path, mo
     out, summary = finished
     kept = tmp_path / "kept"
     kept.mkdir()
-    raw = {"study.json", "results.jsonl", "ours-uncertainty.png"}
+    raw = {"summary.json", "results.csv", "ours-uncertainty.png"}
     for name in raw:
         (kept / name).write_bytes((out / name).read_bytes())
     monkeypatch.setitem(STUDIES, "tiny", TINY)
@@ -94,6 +108,51 @@ def test_rendering_again_runs_nothing_and_changes_nothing(finished, tmp_path, mo
     assert not (kept / "runs").exists()
 
 
+def test_a_folder_of_an_earlier_version_is_read(finished, tmp_path, monkeypatch, capsys):
+    out, summary = finished
+    kept = shutil.copytree(out, tmp_path / "kept")
+    (kept / "summary.json").unlink()  # an interrupted study had none, and always this:
+    about = {name: summary[name] for name in ("study", "budget", "command")}
+    (kept / "study.json").write_text(json.dumps(about))
+    monkeypatch.setitem(STUDIES, "tiny", TINY)
+    assert main(["reproduce", "tiny", "--out", str(kept), "--render", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == summary
+
+
+def test_runs_without_a_processor_are_rendered(finished, tmp_path, monkeypatch, capsys):
+    out, summary = finished
+    assert summary["processor"]
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    pd.read_csv(out / "results.csv").drop(columns="processor").to_csv(kept / "results.csv", index=False)
+    (kept / "summary.json").write_text(json.dumps({n: summary[n] for n in ("study", "budget", "command")}))
+    monkeypatch.setitem(STUDIES, "tiny", TINY)
+    assert main(["reproduce", "tiny", "--out", str(kept), "--render", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == summary["rows"]
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_no_result_is_lost(gone, finished, tmp_path):
+    """A command that leaves out a run, or a run that is not there any more, is refused before anything changes."""
+    folder = StudyFolder(shutil.copytree(finished[0], tmp_path / "kept"))
+    trials = TINY.trials("small", 1)
+    if gone:
+        shutil.rmtree(folder.runs / "ours/N8-seed0")
+    else:
+        trials = [trial for trial in trials if trial.case is SIZES[0]]
+    before = {file: file.read_bytes() for file in folder.path.iterdir() if file.is_file()}
+    with pytest.raises(BathysphereError, match=r"would lose, such as ours.N8-seed0"):
+        folder.begin(TINY, "small", "a command", trials)
+    assert {file: file.read_bytes() for file in folder.path.iterdir() if file.is_file()} == before
+
+
+def test_more_seeds_go_on_in_the_same_folder(finished, tmp_path):
+    folder = StudyFolder(shutil.copytree(finished[0], tmp_path / "kept"))
+    folder.begin(TINY, "small", "a command", TINY.trials("small", 2))
+    about, records = folder.load()
+    assert (about["command"], len(records)) == ("a command", 4)
+
+
 def test_a_finished_study_is_not_run_again(finished, tmp_path):
     out, _ = finished
     jobs = plan(TINY.trials("small", 1), out / "runs")
@@ -102,33 +161,17 @@ def test_a_finished_study_is_not_run_again(finished, tmp_path):
     assert [job.state for job in more].count("waiting") == 4
 
 
-def wait_until(is_true, process, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def stopped(arguments, number):
+    """Runs a study that stops itself in between, with a signal."""
+    environment = {**os.environ, "STOP_WITH": str(int(number))}
+    return subprocess.run(arguments, capture_output=True, text=True, check=False, env=environment)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_and_continued_gives_the_same_numbers(number, finished, tmp_path):
     out = tmp_path / "out"
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command(out), **pipes)
-    # Stopped when a run is finished and another has a checkpoint but no result.
+    process = stopped(command(out), number)
     runs = out / "runs"
-    wait_until(
-        lambda: (
-            any(runs.glob("*/*/result.json"))
-            and any(
-                any((run / "checkpoints").glob("step-*")) and not (run / "result.json").exists()
-                for run in runs.glob("*/*")
-            )
-        ),
-        process,
-    )
-    os.kill(process.pid, number)
-    process.communicate(timeout=60)
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     results = {p: p.stat().st_mtime_ns for p in runs.glob("*/*/result.json") if "interrupted" not in p.read_text()}
     assert 0 < len(results) < 4
@@ -207,14 +250,15 @@ class TestBudgets:
         assert jobs[0].state == "finished"
 
 
-def test_the_table_shows_states_results_and_errors(tmp_path):
+def test_the_table_shows_states_results_and_errors(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "monotonic", lambda: 104.0)
     jobs = [Job(trial, tmp_path) for trial in TINY_BROKEN.trials("small", 2)]
     assert time_left(jobs, 2) is None
     result = {"wall_seconds": 10.0, "solved_step": 500}
     jobs[0].state, jobs[0].result = "finished", result
     jobs[1].state, jobs[1].error = "failed", "[red]no luck"
-    jobs[2].state, jobs[2].began = "running", time.monotonic() - 4
-    assert time_left(jobs, 2) == pytest.approx((6 + 5 * 10) / 2, abs=0.1)
+    jobs[2].state, jobs[2].began = "running", 100.0
+    assert time_left(jobs, 2) == (6 + 5 * 10) / 2
     console = Console(file=io.StringIO(), width=120, force_terminal=False)
     console.print(study_table(TINY_BROKEN, jobs, 2))
     text = console.file.getvalue()
@@ -242,29 +286,48 @@ class TestRefusals:
 
     def test_the_folder_of_another_study(self, tmp_path, capsys):
         folder = StudyFolder(tmp_path)
-        folder.begin(TINY, "small", "a command")
+        folder.begin(TINY, "small", "a command", [])
         folder.save(TINY, [])
         with pytest.raises(BathysphereError, match="holds the study tiny"):
-            folder.begin(TINY, "paper", "a command")
+            folder.begin(TINY, "paper", "a command", [])
         with pytest.raises(BathysphereError, match="holds the study tiny"):
             render(STUDIES["deep-sea"], folder)
 
 
-def test_the_list(monkeypatch, capsys):
-    monkeypatch.setattr("bathysphere.studies.cost.measure_speed", lambda config: 1000.0)
-    assert main(["reproduce", "--list", "--json", "--jobs", "2"]) == 0
-    studies = {entry["study"]: entry for entry in json.loads(capsys.readouterr().out)["studies"]}
-    assert studies.keys() == STUDIES.keys()
-    assert "ensemble, std: 30/37 runs that found a solution" in studies["toy-montezuma"]["paper"]
-    assert studies["toy-montezuma"]["budgets"]["small"]["seconds"] == 4 * 5 * 400_000 / 1000 / 2
-    assert main(["reproduce", "toy-montezuma", "--list", "--json", "--jobs", "2"]) == 0
-    assert json.loads(capsys.readouterr().out)["studies"] == [studies["toy-montezuma"]]
-    monkeypatch.setattr("bathysphere.cli.reproduce.STUDIES", {"tiny": TINY})
-    assert main(["reproduce", "--list"]) == 0
-    assert "at most" in capsys.readouterr().out
+class TestTheList:
+    def test_costs_are_those_measured_before(self, monkeypatch, capsys):
+        monkeypatch.setattr("bathysphere.studies.cost.measure_speed", None)  # nothing is measured
+        assert main(["reproduce", "--list", "--json", "--jobs", "2"]) == 0
+        listed = json.loads(capsys.readouterr().out)
+        studies = {entry["study"]: entry for entry in listed["studies"]}
+        assert studies.keys() == STUDIES.keys()
+        assert "ensemble, std: 30/37 runs that found a solution" in studies["toy-montezuma"]["paper"]
+        small = studies["toy-montezuma"]["budgets"]["small"]
+        assert small["seconds"] == pytest.approx(4 * 5 * 400_000 / small["env_steps_per_second"] / 2)
+        assert (listed["measured_now"], listed["machine"]) == (False, measured_before()["machine"])
+        assert main(["reproduce", "toy-montezuma", "--list", "--json", "--jobs", "2"]) == 0
+        assert json.loads(capsys.readouterr().out)["studies"] == [studies["toy-montezuma"]]
 
+    def test_this_machine_is_measured_on_request(self, monkeypatch, capsys):
+        monkeypatch.setattr("bathysphere.studies.cost.measure_speed", lambda config: 1000.0)
+        assert main(["reproduce", "toy-montezuma", "--list", "--measure", "--json", "--jobs", "2"]) == 0
+        listed = json.loads(capsys.readouterr().out)
+        assert (listed["measured_now"], listed["machine"]) == (True, describe_machine())
+        assert listed["studies"][0]["budgets"]["small"]["seconds"] == pytest.approx(4 * 5 * 400_000 / 1000 / 2)
+        assert main(["reproduce", "toy-montezuma", "--measure"]) == 2
+        assert "goes with --list" in capsys.readouterr().err
 
-def test_speed_is_measured():
-    from bathysphere.studies.cost import measure_speed
+    def test_it_says_which_of_the_two_it_is(self, monkeypatch, capsys):
+        monkeypatch.setattr("bathysphere.studies.cost.measure_speed", lambda config: 1000.0)
+        monkeypatch.setattr("bathysphere.cli.reproduce.STUDIES", {"tiny": TINY})
+        assert main(["reproduce", "--list"]) == 0
+        text = capsys.readouterr().out
+        assert "8 runs, time not measured yet." in text  # a study without an entry is listed nevertheless
+        assert f"of earlier runs ({measured_before()['machine']})" in text
+        assert main(["reproduce", "--list", "--measure", "--jobs", "1"]) == 0
+        text = capsys.readouterr().out
+        assert "small: 8 runs, at most 0:24 with 1 jobs" in text
+        assert f"this machine ({describe_machine()}), measured now" in text
 
-    assert measure_speed(TINY.trials("small", 1)[0].config) > 100
+    def test_a_speed_is_measured(self):
+        assert measure_speed(TINY.trials("small", 1)[0].config) > 0

@@ -1,9 +1,12 @@
 """A study of seconds, with a setting that always fails: `python -m tests.studies.tiny OUT [OPTIONS]` runs it."""
 
+import os
 import sys
+import time
 
 from bathysphere.cli import main
 from bathysphere.studies import STUDIES
+from bathysphere.studies.display import StudyDisplay
 from bathysphere.studies.figures import steps_by_size
 from bathysphere.studies.study import Budget, Case, Metric, PaperNumber, Picture, Setting, Study
 
@@ -11,7 +14,8 @@ STEPS = 3000
 SIZES = tuple(Case(f"N{n}", {"domain": {"size": n}}, {"size": n}) for n in (4, 8))
 OFTEN = {"checkpoint": {"seconds": 0.05}}
 OURS = Setting("ours", "preset deep-sea", "deep-sea", OFTEN)
-PAPER = Setting("paper", "preset paper/deep-sea", "paper/deep-sea", {"batch": 8, "learning": {"min_games": 5}, **OFTEN})
+SMALL = {"batch": 8, "learning": {"min_episodes": 5}}
+PAPER = Setting("paper", "preset paper/deep-sea", "paper/deep-sea", {**SMALL, **OFTEN})
 BROKEN = Setting("broken", "broken", "deep-sea", {"values": {"network": "mlp"}})  # which its optimiser cannot train
 
 
@@ -36,8 +40,29 @@ def make_study(*settings: Setting) -> Study:
     )
 
 
+def stop_in_between():
+    """Sends this process the signal in STOP_WITH when a run is finished and the next has a checkpoint.
+
+    It does so itself: a process that watches from outside may come too late on a busy machine.
+    """
+    update, number = StudyDisplay.update, int(os.environ["STOP_WITH"])
+
+    def update_and_stop(display, jobs):
+        update(display, jobs)
+        running = [job for job in jobs if job.state == "running"]
+        if running and any(job.state == "finished" for job in jobs):
+            last = running[-1]
+            while last.process.poll() is None and not any((last.path / "checkpoints").glob("step-*")):
+                time.sleep(0.01)
+            os.kill(os.getpid(), number)
+
+    StudyDisplay.update = update_and_stop
+
+
 TINY, TINY_BROKEN = make_study(OURS, PAPER), make_study(OURS, BROKEN)
 
 if __name__ == "__main__":
     STUDIES["tiny"] = TINY
+    if "STOP_WITH" in os.environ:
+        stop_in_between()
     sys.exit(main(["reproduce", "tiny", "--out", *sys.argv[1:]]))

@@ -1,17 +1,19 @@
 """A study in two stages: `python -m tests.studies.tiny_stages OUT [OPTIONS]` runs it."""
 
+import os
 import sys
 
 from bathysphere.cli import main
 from bathysphere.studies import STUDIES
 from bathysphere.studies.curves import COLUMNS, learning_curves
 from bathysphere.studies.study import Budget, Metric, Setting, Study, Towers
+from tests.studies.tiny import stop_in_between
 
 GAMES = 6
 SMALL = {
     "domain": {"generator": {"height": 6, "width": 6, "num_boxes": 1}, "num_boards": 2, "max_steps": 15},
     "values": {"conv_layers": 1, "conv_channels": 3, "dense": 4},
-    "learning": {"min_games": 3, "steps_per_update": 10, "replay": {"capacity": 100}},
+    "learning": {"min_episodes": 3, "steps_per_update": 10, "replay": {"capacity": 100}},
     "optimiser": {"name": "adam", "learning_rate": 1e-3, "eps": 1e-8},
     "stop": {"win_rate": None},
     "checkpoint": {"seconds": 0.05},
@@ -43,4 +45,6 @@ STAGES = make_study(ABOVE, BELOW)
 
 if __name__ == "__main__":
     STUDIES["stages"] = STAGES
+    if "STOP_WITH" in os.environ:
+        stop_in_between()
     sys.exit(main(["reproduce", "stages", "--out", *sys.argv[1:]]))
