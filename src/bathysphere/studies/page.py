@@ -166,6 +166,7 @@ def _facts(study: Study, budget: BudgetName, summary: dict[str, Any], records: S
         "runs": f"{len(records)}, seeds from 0; {steps:,} environment steps in {duration(seconds)} of one core each",
         "commit": escape(summary["commit"] or "not known"),
         "machine": escape(summary["machine"] or "not known"),
-        "raw results": "<code>results.csv</code>, <code>results.jsonl</code>, <code>summary.json</code>",
+        "processor": escape(summary.get("processor") or "not known"),
+        "raw results": "<code>results.csv</code>" + (", <code>curves.csv</code>" if study.curve else ""),
     }
     return f"<dl>{''.join(f'<dt>{name}</dt><dd>{text}</dd>' for name, text in facts.items())}</dl>"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from bathysphere.config.run import RunConfig
+from bathysphere.domains import SokobanConfig
 from bathysphere.studies.figures import estimates
-from bathysphere.studies.study import Budget, Changes, Metric, PaperNumber, Setting, Study
+from bathysphere.studies.study import Budget, Metric, PaperNumber, Setting, Study
 
 _TEXT = "section on single-board Sokoban"
 
 
-def _by_board(number: int) -> Changes:
-    """Run number i of every setting plays board i."""
-    return {"seed": number, "domain": {"board_seed": number}}
+def by_board(config: RunConfig, number: int) -> RunConfig:
+    """Run number i of every setting has boards of its own, from board i on."""
+    assert isinstance(config.domain, SokobanConfig)
+    return replace(config, seed=number, domain=replace(config.domain, board_seed=number))
 
 
 def _setting(name: str, title: str, preset: str, side: int) -> Setting:
@@ -56,5 +61,5 @@ SOKOBAN_SINGLE = Study(
         ("no-ensemble-8x8", "solved"): PaperNumber(0.64, "64%", _TEXT),
         ("ensemble-8x8", "solved"): PaperNumber(0.94, "94%", _TEXT),
     },
-    vary=_by_board,
+    vary=by_board,
 )

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bathysphere.studies.figures import estimates
-from bathysphere.studies.study import Budget, Changes, Metric, PaperNumber, Record, Setting, Study, Towers
+from bathysphere.studies.sokoban_single import by_board
+from bathysphere.studies.study import Budget, Metric, PaperNumber, Record, Setting, Study, Towers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,11 +16,6 @@ _TABLE = "table on transfer"
 _PRESET = "paper/sokoban-tower"
 _DEPTHS = (5, 4)
 _AGGREGATORS = {"linear": "weighted sum", "hidden": "hidden layer"}
-
-
-def _by_boards(number: int) -> Changes:
-    """Run number i of pre-training has boards of its own."""
-    return {"seed": number, "domain": {"board_seed": number}}
 
 
 def _settings(depth: int) -> tuple[Setting, ...]:
@@ -125,5 +121,5 @@ SOKOBAN_TRANSFER = Study(
     },
     figure=_figure,
     paper=_paper(),
-    vary=_by_boards,
+    vary=by_board,
 )

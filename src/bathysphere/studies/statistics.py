@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bathysphere.statistics import wilson_interval
+
 CONFIDENCE = 0.95
 
 Kind = Literal["share", "mean", "median"]
@@ -38,12 +40,9 @@ def share(successes: int, n: int) -> Estimate:
     """Returns successes / n with Wilson's interval.
 
     >>> share(30, 37)
-    Estimate(n=37, value=0.8108108108108109, low=0.6580010976149108, high=0.9052443391866398)
+    Estimate(n=37, value=0.8108108108108109, low=0.6579530307016159, high=0.9052002126968799)
     """
-    from scipy.stats import binomtest
-
-    interval = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
-    return Estimate(n, successes / n, float(interval.low), float(interval.high))
+    return Estimate(n, successes / n, *wilson_interval(successes, n))
 
 
 def mean_band(

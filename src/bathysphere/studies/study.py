@@ -6,14 +6,15 @@ All of it is data, so that a new study is one small file.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bathysphere.config.convert import override
+from bathysphere.config.convert import from_dict, to_dict
 from bathysphere.config.presets import find_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.errors import BathysphereError
+from bathysphere.storage.plain import merge
 from bathysphere.studies.statistics import Estimate, Kind, estimate
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ class Picture:
     caption: str
 
 
+def run_folder(setting: str, case: str, seed: int) -> Path:
+    """Returns where a run is, inside the study's runs."""
+    return Path(setting) / "-".join(filter(None, (case, f"seed{seed}")))
+
+
 @dataclass(frozen=True)
 class Trial:
     """One run of a study."""
@@ -110,16 +116,16 @@ class Trial:
     @property
     def folder(self) -> Path:
         """Where the run goes, inside the study's runs."""
-        return Path(self.setting) / "-".join(filter(None, (self.case.name, f"seed{self.seed}")))
+        return run_folder(self.setting, self.case.name, self.seed)
 
     def identity(self) -> Record:
         """Returns the columns of the raw results that say which run it is."""
         return {"setting": self.setting, "case": self.case.name, **self.case.values, "seed": self.seed}
 
 
-def by_seed(seed: int) -> Changes:
+def by_seed(config: RunConfig, seed: int) -> RunConfig:
     """Runs differ in their seed only."""
-    return {"seed": seed}
+    return replace(config, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,7 @@ class Study:
     budgets: Mapping[BudgetName, Budget]
     figure: Callable[[Study, list[Record]], Figure]
     paper: Mapping[tuple[str, str], PaperNumber] = field(default_factory=dict)  # by (setting, metric)
-    vary: Callable[[int], Changes] = by_seed
+    vary: Callable[[RunConfig, int], RunConfig] = by_seed  # the config of run number i
     pictures: tuple[Picture, ...] = ()
     curve: tuple[str, ...] = ()  # columns of the metrics that a run's record keeps, as lists, in its "curve"
 
@@ -162,7 +168,7 @@ class Study:
             if setting.towers is not None:
                 below = named[setting.towers.setting]
                 towers = tuple(add(below, case, seed + i) for i in range(setting.towers.count))
-            config = override(configs[case.name, setting.name], dict(self.vary(seed)))
+            config = self.vary(configs[case.name, setting.name], seed)
             evaluation = 0 if setting.name in foundations else chosen.evaluation
             trial = Trial(setting.name, case, seed, config, towers, evaluation, self.curve)
             trials.setdefault(trial.folder, trial)
@@ -189,13 +195,15 @@ class Study:
 
 
 def _config(setting: Setting, budget: Budget, case: Case) -> RunConfig:
-    config = find_preset(budget.presets.get(setting.preset, setting.preset))
+    plain = to_dict(find_preset(budget.presets.get(setting.preset, setting.preset)))
+    plain["checkpoint"]["keep"] = 1
     if setting.towers is not None:
-        config = override(config, {"values": {"num_towers": setting.towers.count}})
+        plain["values"]["num_towers"] = setting.towers.count
     for changes in (setting.changes, budget.changes, budget.only.get(setting.name, {}), case.changes):
-        config = override(config, dict(changes))
+        plain = merge(plain, dict(changes))
+    config = from_dict(plain)
     # A learning curve needs no more than a hundred rows.
-    return override(config, {"log_every": max(1, config.steps // 100), "checkpoint": {"keep": 1}})
+    return replace(config, log_every=max(1, config.steps // 100))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
         result = resume(path, pictures="--pictures" in options)
         if games and result["stopped_by"] != "interrupted":
             # With its own seed: run i of every setting is tried on the same games.
-            write_json(directory.evaluation_file, evaluate(path, games, result["seed"]))
+            write_json(directory.evaluation_file, evaluate(path, games, result["seed"]).to_dict())
     except BathysphereError as error:
         sys.stderr.write(f"{error}\n")
         return 2
