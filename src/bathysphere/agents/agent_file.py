@@ -1,7 +1,7 @@
 """An agent in one file: weights in half precision, the whole config and a card. Reading it runs no code.
 
 It is a safetensors file. Its metadata hold one JSON object, the header, with a fingerprint (SHA-256) of the weights
-and one of itself. What only training needs (optimiser, replay, half-played games) is left out.
+and one of itself. What only training needs (optimiser, replay, half-played episodes) is left out.
 """
 
 from __future__ import annotations

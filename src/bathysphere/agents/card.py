@@ -20,7 +20,7 @@ class Measurement:
     low: float | None
     high: float | None
     n: int
-    """Games or levels behind the number."""
+    """Episodes or levels behind the number."""
     command: str
     """What measures it again."""
 

@@ -22,13 +22,13 @@ def evaluate_model(
 
     Args:
       model: name of a shipped model, or a model file.
-      boards: boards for random games, made as those it was trained on.
-      seed: decides boards, moves, ties and members drawn.
-      agent: name of a shipped agent, agent file or run directory; None measures random games only.
-      episodes: games of the agent.
+      boards: boards for random episodes, made as those it was trained on.
+      seed: decides boards, actions, ties and members drawn.
+      agent: name of a shipped agent, agent file or run directory; None measures random episodes only.
+      episodes: how many the agent plays.
 
     Returns:
-      A report, or None, for `random` games, the agent's real `moves`, and its search `trees`.
+      A report, or None, for `random` episodes, the agent's steps (`moves`), and its search `trees`.
     """
     if episodes < 1:
         raise BathysphereError(f"episodes is {episodes}; expected at least 1.")

@@ -75,7 +75,7 @@ class Model(Protocol):
 class Domain(Model, Protocol):
     """A deterministic, discrete world. Two states are equal iff their bytes are.
 
-    A move that is impossible in a state leaves the state unchanged; the planner's loop avoidance then never
+    An action that is impossible in a state leaves the state unchanged; the planner's loop avoidance then never
     picks it. Terminal states must map to themselves with reward 0.
     """
 

@@ -53,7 +53,7 @@ def mean_speed(trials: Sequence[Trial], speeds: dict[Any, float]) -> float:
 def measure_speed(config: RunConfig) -> float:
     """Returns environment steps per second of one core, with learning: the better of two windows.
 
-    Games are cut short, so that learning begins at once. Seconds are the processor's, so other programs do not count.
+    Episodes are cut short, so that learning begins at once. Seconds are the processor's: other programs do not count.
     """
     import torch
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 COLUMNS = ("env_steps", "episodes", "win_rate_1000", "graph_size")  # of the metrics, for `Study.curve`
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]  # [T] each: where, and how much
 _COLOURS = ("#1f6fbf", "#e8820c", "#2f9e6e", "#b0418f", "#6b4fbb")
-_MIN_GAMES = 100  # before them a mean says little: after one game, won, the win rate is 100%
-_RECENT_GAMES = 300  # over which explored states are averaged: those of single games differ by factors
+_MIN_EPISODES = 100  # before them a mean says little: after one episode, won, the win rate is 100%
+_RECENT_EPISODES = 300  # over which explored states are averaged: those of single episodes differ by factors
 
 
 def learning_curves(study: Study, records: list[Record]) -> Figure:
@@ -35,8 +35,12 @@ def learning_curves(study: Study, records: list[Record]) -> Figure:
     axes = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     coloured = list(zip(study.settings, cycle(_COLOURS), strict=False))
     panels = (
-        (win_rates, "win rate, last 1000 games", lambda share, _: f"{share:.0%}"),
-        (explored, f"states explored in a game,\nlast {_RECENT_GAMES} games", lambda states, _: f"{states:,.0f}"),
+        (win_rates, "win rate, last 1000 episodes", lambda share, _: f"{share:.0%}"),
+        (
+            explored,
+            f"states explored in an episode,\nlast {_RECENT_EPISODES} episodes",
+            lambda states, _: f"{states:,.0f}",
+        ),
     )
     finished = {
         setting.name: [r for r in records if r["setting"] == setting.name and r["state"] == "finished"]
@@ -79,24 +83,24 @@ def _draw_mean(axis: Any, curves: Sequence[Curve], colour: str) -> None:
 
 
 def win_rates(record: Record, column: str = "env_steps") -> Curve:
-    """Returns a run's win rates over about its last 1000 games, and what another column was then, that first.
+    """Returns a run's win rates over about its last 1000 episodes, and what another column was then, that first.
 
-    They begin when there have been games enough to speak of a rate.
+    They begin when there have been episodes enough to speak of a rate.
     """
     rows = _rows(record, column, "episodes", "win_rate_1000")
-    rows = rows[rows[:, 1] >= _MIN_GAMES]
+    rows = rows[rows[:, 1] >= _MIN_EPISODES]
     return rows[:, 0], rows[:, 2]
 
 
 def explored(record: Record) -> Curve:
-    """Returns steps, and the mean of states explored in about the last 300 games, once there have been enough."""
+    """Returns steps, and the mean of states explored in about the last 300 episodes, once there have been enough."""
     rows = _rows(record, "env_steps", "episodes", "graph_size")
     means, episodes, total, weight = [], 0.0, 0.0, 0.0
-    for _, games, size in rows:
-        kept = math.exp((episodes - games) / _RECENT_GAMES)
-        episodes, total, weight = games, total * kept + (1 - kept) * size, weight * kept + (1 - kept)
+    for _, now, size in rows:
+        kept = math.exp((episodes - now) / _RECENT_EPISODES)
+        episodes, total, weight = now, total * kept + (1 - kept) * size, weight * kept + (1 - kept)
         means.append(total / weight)
-    settled = rows[:, 1] >= _MIN_GAMES
+    settled = rows[:, 1] >= _MIN_EPISODES
     return rows[settled, 0], np.array(means)[settled]
 
 

@@ -78,7 +78,7 @@ MASKS = Study(
     title="Deep-sea with and without masks",
     source="appendix, figure on masks",
     about=(
-        "With masks each game trains one member of the ensemble, without them all. The paper reports failures "
+        "With masks each episode trains one member of the ensemble, without them all. The paper reports failures "
         f"without masks on larger boards. {_SOLVED}"
     ),
     settings=(
@@ -95,7 +95,7 @@ ENSEMBLE_SIZE = Study(
     title="Deep-sea with ensembles of different sizes",
     source="appendix, figure on ensemble sizes",
     about=(
-        "K members, half of which are drawn for each game, as 10 of 20 are elsewhere (the paper does not say). It "
+        "K members, half of which are drawn for each episode, as 10 of 20 are elsewhere (the paper does not say). It "
         f"finds that ensembles as large as 20 are needed. {_SOLVED}"
     ),
     settings=tuple(

@@ -10,7 +10,7 @@ _PRESETS = {"paper/sokoban": "sokoban", "paper/sokoban-learned-model": "sokoban-
 
 
 def _per_move(record: Record, error: str) -> float:
-    """Returns the share of a run's real moves about which its model made this error."""
+    """Returns the share of a run's steps about which its model made this error."""
     return float(record[f"model_{error}"] / record["env_steps"])
 
 
@@ -19,7 +19,7 @@ SOKOBAN_LEARNED_MODEL = Study(
     title="Multi-board Sokoban with a learned model",
     source=f"{_SECTION}, and the appendix on the model's training",
     about=(
-        "The same agent plans with the true rules and with a model learned from random games; real moves follow the "
+        "The same agent plans with the true rules and with a model learned from random episodes; steps follow the "
         "rules in both. Run i of both plays the same boards, in training and afterwards. The paper finds them "
         "practically equivalent. The model is this package's own in both budgets: the authors' network takes a million "
         "updates. The small budget runs this package's preset sokoban, the paper's the paper's settings."
@@ -30,20 +30,23 @@ SOKOBAN_LEARNED_MODEL = Study(
     ),
     metrics=(
         Metric(
-            "win-rate", "win rate at the end, last 1000 games, %", "mean", lambda record: 100 * record["win_rate_1000"]
+            "win-rate",
+            "win rate at the end, last 1000 episodes, %",
+            "mean",
+            lambda record: 100 * record["win_rate_1000"],
         ),
         Metric("unseen", "boards solved afterwards, %", "mean", lambda record: 100 * record["evaluation_win_rate"]),
         Metric("speed", "environment steps a second", "mean", lambda record: record["env_steps_per_second"]),
         Metric(
             "boards-right",
-            "boards predicted right on real moves, %",
+            "boards predicted right on steps, %",
             "mean",
             lambda record: 100 * (1 - _per_move(record, "wrong_state")),
             ("learned",),
         ),
         Metric(
             "false-rewards",
-            "false rewards in a million real moves",
+            "false rewards in a million steps",
             "mean",
             lambda record: 1e6 * _per_move(record, "false_end"),
             ("learned",),

@@ -1,4 +1,4 @@
-"""The paper's multi-board Sokoban: learning to solve boards that are new every game, and its ablations."""
+"""The paper's multi-board Sokoban: learning to solve boards that are new every episode, and its ablations."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def _explored(record: Record) -> float | None:
 
 
 _WIN_RATE = Metric(
-    "win-rate", "win rate at the end, last 1000 games (%)", "mean", lambda record: 100 * record["win_rate_1000"]
+    "win-rate", "win rate at the end, last 1000 episodes (%)", "mean", lambda record: 100 * record["win_rate_1000"]
 )
-_GRAPH = Metric("graph", "states explored in a game at the end, last 300 games", "mean", _explored)
+_GRAPH = Metric("graph", "states explored in an episode at the end, last 300 episodes", "mean", _explored)
 _ABLATION_METRICS = (_WIN_RATE, _steps_to(50), _steps_to(80), _GRAPH)
 
 _PAPER_BUDGET = Budget("10M steps a run, as in the paper.", 10, {"steps": 10_000_000})
@@ -46,17 +46,17 @@ _ABLATION_BUDGETS: dict[BudgetName, Budget] = {
 }
 _BASE = (
     "The paper budget varies the paper's settings; the small one varies this package's preset sokoban, whose members "
-    "are heads of one network and rank moves by their mean, because three of the paper's networks would need days."
+    "are heads of one network and rank actions by their mean, because three of the paper's networks would need days."
 )
 
 SOKOBAN_MULTI = Study(
     name="sokoban-multi",
-    title="Multi-board Sokoban: boards that are new every game",
+    title="Multi-board Sokoban: boards that are new every episode",
     source=f"{_SECTION}, figure of learning curves",
     about=(
-        "10×10 boards with four boxes, a new one every game, planned with the true rules. One value function, three "
-        "that vote, and this package's own preset. The paper finds that voting helps, and that games explore most at a "
-        "win rate of about 40%, or 10,000 games. Win rates are of the exploring games themselves."
+        "10×10 boards with four boxes, a new one every episode, planned with the true rules. One value function, three "
+        "that vote, and this package's own preset. The paper finds that voting helps, and that episodes explore most "
+        "at a win rate of about 40%, or 10,000 episodes. Win rates are of the exploring episodes themselves."
     ),
     settings=(
         Setting("no-ensemble", "no ensemble", f"{_PAPER}-no-ensemble"),
@@ -67,7 +67,7 @@ SOKOBAN_MULTI = Study(
         _WIN_RATE,
         Metric(
             "games-40",
-            "median games until 40% are won (runs that get there)",
+            "median episodes until 40% are won (runs that get there)",
             "median",
             lambda record: _first(record, "episodes", 0.4),
         ),
@@ -135,7 +135,7 @@ PASSES = _ablation(
     "passes",
     "with more and less planning",
     "planning passes",
-    "Planning passes before every move, 10 elsewhere in the paper. It calls their number perhaps the most important "
+    "Planning passes before every step, 10 elsewhere in the paper. It calls their number perhaps the most important "
     "parameter of the planner, better and dearer the more there are; the numbers in its figure are not in its text, so "
     "those around the usual one were chosen here. 40 is what this package's preset has.",
     {f"passes-{p}": (f"{p} passes", {"search": {"passes": p}}) for p in (5, 10, 20, 40)},
@@ -143,10 +143,10 @@ PASSES = _ablation(
 
 STEP_LIMIT = _ablation(
     "step-limit",
-    "with shorter and longer games",
+    "with shorter and longer episodes",
     "step limits",
-    "Moves after which a game of training is given up. The paper finds that more slow learning down at first and help "
-    "later, and that 200, about four times the usual solution, is best; the other limits in its figure are not in its "
-    "text, so half and twice as many were chosen here. This package's preset has 100.",
-    {f"limit-{m}": (f"{m} moves", {"domain": {"max_steps": m}, "learning": {"max_steps": m}}) for m in (100, 200, 400)},
+    "Steps after which an episode of training is given up. The paper finds that more slow learning down at first and "
+    "help later, and that 200, about four times the usual solution, is best; the other limits in its figure are not in "
+    "its text, so half and twice as many were chosen here. This package's preset has 100.",
+    {f"limit-{m}": (f"{m} steps", {"domain": {"max_steps": m}, "learning": {"max_steps": m}}) for m in (100, 200, 400)},
 )

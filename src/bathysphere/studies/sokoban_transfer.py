@@ -27,7 +27,7 @@ def _settings(depth: int) -> tuple[Setting, ...]:
             "domain": {"num_boards": None},
             "values": {"conv_layers": depth, "aggregator": aggregator},
             "optimiser": {"l2": 0.0},
-            # A run whose values are tried as they are ends with its first games, before it learns.
+            # A run whose values are tried as they are ends with its first episodes, before it learns.
             "stop": {"win_rate": None, "episodes": None if learns else 1},
         }
         towers = Towers(f"tower-{depth}", count) if count else None
@@ -72,8 +72,8 @@ SOKOBAN_TRANSFER = Study(
     title="Sokoban: what value functions of a few boards know about others",
     source=_TABLE,
     about=(
-        "A value function (a tower) learns ten boards, with hindsight, until it wins 90% of its games. Then 1, 2 or 3 "
-        "such towers are frozen, and an aggregator of their values learns on boards that are new every game: a "
+        "A value function (a tower) learns ten boards, with hindsight, until it wins 90% of its episodes. Then 1, 2 or "
+        "3 such towers are frozen, and an aggregator of their values learns on boards that are new every episode: a "
         "weighted sum, as in the authors' code, or one hidden layer, as the paper says, whose numbers are therefore "
         "beside both. All are tried, without learning, on the same boards that none has seen, beside a network with "
         "random weights and a tower as it is. Run i uses towers i, i + 1 and i + 2, so that neighbouring runs share "
@@ -96,7 +96,7 @@ SOKOBAN_TRANSFER = Study(
     ),
     budgets={
         "small": Budget(
-            "Smaller than the paper's in everything: boards of 7×7 with 2 boxes and 40 moves, networks of 16 channels "
+            "Smaller than the paper's in everything: boards of 7×7 with 2 boxes and 40 steps, networks of 16 channels "
             "and 64 units, Adam with one update of 64 per 40 steps, up to 100,000 steps of pre-training and 12,800 of "
             "the aggregator; each run is tried on 200 boards.",
             10,

@@ -63,7 +63,7 @@ class Budget:
     cases: tuple[Case, ...] = (Case(),)
     presets: Mapping[str, str] = field(default_factory=dict)  # what is run in place of some of the settings' presets
     only: Mapping[str, Changes] = field(default_factory=dict)  # further changes in some settings, by name
-    evaluation: int = 0  # games that each run plays afterwards without learning; those that are towers play none
+    evaluation: int = 0  # episodes that each run plays afterwards without learning; those that are towers play none
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Trial:
     seed: int
     config: RunConfig
     towers: tuple[Path, ...] = ()  # folders of the runs that it is built on
-    evaluation: int = 0  # games to play afterwards
+    evaluation: int = 0  # episodes to play afterwards
     curve: tuple[str, ...] = ()  # columns of the metrics to keep
 
     @property

@@ -67,7 +67,7 @@ MASKS = Study(
     name="toy-montezuma-masks",
     title="Toy Montezuma's Revenge with and without masks",
     source=_TABLE_MASKS,
-    about="With masks each game trains one member of the ensemble, without them all (κ = 3 in both).",
+    about="With masks each episode trains one member of the ensemble, without them all (κ = 3 in both).",
     settings=(
         Setting("no-mask", "without mask", "paper/toy-montezuma", {"learning": {"mask": {"kind": "none"}}}),
         Setting("mask", "with mask", "paper/toy-montezuma"),

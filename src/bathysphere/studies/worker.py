@@ -3,7 +3,7 @@
 It continues the run in the directory, from its checkpoint if there is one. When its standard input ends, because
 the scheduler wants it to stop or is gone, it saves and stops.
 
---pictures: draw the run's pictures when it ends. --evaluate N: then play N games without learning.
+--pictures: draw the run's pictures when it ends. --evaluate N: then play N episodes without learning.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def main(argv: list[str]) -> int:
     """Runs the run and returns the exit code."""
     threading.Thread(target=_stop_with_input, daemon=True).start()
     path, options = Path(argv[0]), argv[1:]
-    games = int(options[options.index("--evaluate") + 1]) if "--evaluate" in options else 0
+    episodes = int(options[options.index("--evaluate") + 1]) if "--evaluate" in options else 0
     try:
         directory = RunDirectory.open(path)
         deadline = time.monotonic() + _PATIENCE
         while directory.is_running() and time.monotonic() < deadline:
             time.sleep(0.1)
         result = resume(path, pictures="--pictures" in options)
-        if games and result["stopped_by"] != "interrupted":
-            # With its own seed: run i of every setting is tried on the same games.
-            write_json(directory.evaluation_file, evaluate(path, games, result["seed"]).to_dict())
+        if episodes and result["stopped_by"] != "interrupted":
+            # With its own seed: run i of every setting is tried on the same episodes.
+            write_json(directory.evaluation_file, evaluate(path, episodes, result["seed"]).to_dict())
     except BathysphereError as error:
         sys.stderr.write(f"{error}\n")
         return 2
