@@ -1,4 +1,4 @@
-"""Colours and axes that all figures share. Matplotlib is imported by whoever draws."""
+"""Colours and axes that all figures share. Matplotlib is imported where figures are drawn."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ DEEP, GOLD, ROCK, GRID = "#0b4f9e", "#e0a100", "#e4e0da", "#e6e9ef"
 
 
 def tidy(axis: Any) -> None:
-    """Gives an axis a light grid, dark ticks, and no frame above and to the right."""
+    """Draws axes quietly, behind the data: a light grid, and no frame above and to the right."""
+    axis.tick_params(colors=INK, labelsize=8)
     axis.grid(color=GRID, linewidth=0.8)
     axis.set_axisbelow(True)
-    axis.tick_params(colors=INK, labelsize=8)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
+    for side in ("bottom", "left"):
+        axis.spines[side].set_color(GREY)
 
 
 def png(figure: Figure) -> bytes:

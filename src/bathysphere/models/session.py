@@ -28,7 +28,7 @@ _UPDATES_AT_ONCE = 50  # between two looks at the clock
 
 
 class Watcher(Protocol):
-    """Somebody who watches a training."""
+    """Shows a training while it goes on."""
 
     def boards(self, total: int) -> Callable[[], None]:
         """Called before the boards are made; what it returns is called after each of them."""

@@ -14,7 +14,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.runs import runner
 from bathysphere.runs.directory import RunDirectory, next_directory
 
-RUNS = Path("runs")  # where runs go when nobody says where
+RUNS = Path("runs")  # where runs go if no other place is given
 
 
 def train(

@@ -16,7 +16,7 @@ from bathysphere.storage.versions import collect_versions
 fcntl: Any
 try:
     import fcntl
-except ImportError:  # Windows: nobody is kept from running one run twice at the same time
+except ImportError:  # Windows: one run may be run twice at the same time
     fcntl = None
 
 

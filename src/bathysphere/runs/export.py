@@ -44,7 +44,7 @@ def export(run_dir: Path, path: Path, results: Sequence[Path] = ()) -> agent_fil
         machine=versions["machine"],
         results=tuple(m for file in results for m in read_measurements(file, fingerprint(weights))),
     )
-    # The weights are here, so nobody has to look for the runs they came from; the card says how to make those again.
+    # The weights are here, so the runs they came from are not needed; the card says how to make those again.
     config = replace(trained.config, start_from=None, towers=())
     agent_file.write(path, config, trained.observation, card, weights)
     return agent_file.read(path)

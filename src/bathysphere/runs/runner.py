@@ -239,7 +239,7 @@ class _Run:
 
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """Turns SIGINT and SIGTERM into an event; the second of them acts as if nobody listened."""
+    """Turns SIGINT and SIGTERM into an event; the second of them acts as usual."""
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield interrupted  # only the main thread may listen

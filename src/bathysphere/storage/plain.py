@@ -20,7 +20,7 @@ Kind = TypeVar("Kind")
 class Family(NamedTuple):
     """Dataclasses with a common base class that are told apart by a name."""
 
-    find: Callable[[str], type]  # raises BathysphereError for a name that nobody has
+    find: Callable[[str], type]  # raises BathysphereError for an unknown name
     name_of: Callable[[type], str]
 
 

@@ -28,7 +28,7 @@ def collect_versions() -> dict[str, str | None]:
 def find_commit() -> str | None:
     """Returns the commit of the source checkout the package runs from, with '+changes' if edited.
 
-    None for an installed package, even one inside somebody else's repository.
+    None for an installed package, even one inside another repository.
     """
     package = Path(bathysphere.__file__).resolve().parent
     root = package.parents[1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.studies.figures import INK, tidy
+from bathysphere.plots import BLUE, INK, ORANGE, tidy
 from bathysphere.studies.statistics import mean_band
 from bathysphere.studies.study import Record, Study
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("env_steps", "episodes", "win_rate_1000", "graph_size")  # of the metrics, for `Study.curve`
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]  # [T] each: where, and how much
-_COLOURS = ("#1f6fbf", "#e8820c", "#2f9e6e", "#b0418f", "#6b4fbb")
+_COLOURS = (BLUE, ORANGE, "#2f9e6e", "#b0418f", "#6b4fbb")
 _MIN_EPISODES = 100  # before them a mean says little: after one episode, won, the win rate is 100%
 _RECENT_EPISODES = 300  # over which explored states are averaged: those of single episodes differ by factors
 

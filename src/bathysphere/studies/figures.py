@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bathysphere.plots import BLUE, INK, ORANGE, tidy
 from bathysphere.studies.study import Record, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK, BLUE, ORANGE, GREY = "#1b2a41", "#1f6fbf", "#e8820c", "#8a94a6"
 # Hollow, so that a number of ours at the same place stays visible.
 _PAPER: dict[str, Any] = {
     "marker": "D",
@@ -88,14 +88,3 @@ def estimates(study: Study, records: list[Record]) -> Figure:
         labelcolor=INK,
     )
     return figure
-
-
-def tidy(axis: Any) -> None:
-    """Draws axes quietly, behind the data."""
-    axis.tick_params(colors=INK, labelsize=8)
-    axis.grid(color="#e6e9ef", linewidth=0.8)
-    axis.set_axisbelow(True)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
-    for side in ("bottom", "left"):
-        axis.spines[side].set_color(GREY)

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from bathysphere.plots import BLUE, ORANGE
 from bathysphere.runs.display import duration
 from bathysphere.studies.study import BudgetName, Record, Study, SummaryRow, interval_text, number_text
 
@@ -40,7 +41,6 @@ code { font: .9em ui-monospace, Menlo, Consolas, monospace; background: #eef2f6;
 .failed li { color: #a3200f; overflow-wrap: anywhere; }
 """
 _WIDTH = 190  # of the bars in the table, in pixels
-_BLUE, _ORANGE = "#1f6fbf", "#e8820c"
 
 
 def make_page(
@@ -80,8 +80,8 @@ def make_page(
 {escape(study.source)}</p>
 <p>{escape(study.about)}</p>
 {_table(study, rows)}
-<p class="key"><span style="color:{_BLUE}">●</span> here, with its 95% interval (Wilson for shares, bootstrap for
-means and medians) &nbsp; <span style="color:{_ORANGE}">◇</span> the paper's number</p>
+<p class="key"><span style="color:{BLUE}">●</span> here, with its 95% interval (Wilson for shares, bootstrap for
+means and medians) &nbsp; <span style="color:{ORANGE}">◇</span> the paper's number</p>
 <h2>Figure</h2>
 <figure>{svg}</figure>
 {shown}
@@ -125,14 +125,14 @@ def _bar(row: SummaryRow, top: float) -> str:
     if row.ours.low is not None and row.ours.high is not None:
         parts.append(
             f'<line x1="{at(row.ours.low):.1f}" x2="{at(row.ours.high):.1f}" y1="10" y2="10" '
-            f'stroke="{_BLUE}" stroke-opacity=".35" stroke-width="7" stroke-linecap="round"/>'
+            f'stroke="{BLUE}" stroke-opacity=".35" stroke-width="7" stroke-linecap="round"/>'
         )
     if row.ours.value is not None:
-        parts.append(f'<circle cx="{at(row.ours.value):.1f}" cy="10" r="5" fill="{_BLUE}"/>')
+        parts.append(f'<circle cx="{at(row.ours.value):.1f}" cy="10" r="5" fill="{BLUE}"/>')
     if row.paper is not None:
         x = at(row.paper.value)
         parts.append(
-            f'<path d="M{x:.1f} 2.5 l7 7.5 l-7 7.5 l-7 -7.5 z" fill="none" stroke="{_ORANGE}" stroke-width="2"/>'
+            f'<path d="M{x:.1f} 2.5 l7 7.5 l-7 7.5 l-7 -7.5 z" fill="none" stroke="{ORANGE}" stroke-width="2"/>'
         )
     return f'<svg width="{_WIDTH}" height="20" role="img">{"".join(parts)}</svg>'
 

@@ -55,7 +55,7 @@ class Job:
 
 
 class Watcher(Protocol):
-    """Somebody who watches a study."""
+    """Shows a study while it goes on."""
 
     def update(self, jobs: Sequence[Job]) -> None:
         """Called about ten times a second."""
@@ -202,7 +202,7 @@ def _close(job: Job) -> None:
     said = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if result is None:
         job.state = "failed"
-        job.error = said or (f"killed by signal {-code}" if code < 0 else "stopped by somebody else")
+        job.error = said or (f"killed by signal {-code}" if code < 0 else "stopped from outside")
     else:
         job.state, job.result = "finished", result
         errors.unlink()

@@ -67,7 +67,7 @@ def find_or_create(stats, edges, words, lookup, episodes, b, row, transpositions
     entry["path_visits"] = 0
     entry["score_count"] = 0
     entry["node"] = -1
-    entry["score"] = 0.0  # nobody reads it, nor rewards without a child, but saved searches are compared bit for bit
+    entry["score"] = 0.0  # never read, nor are rewards without a child, but saved searches are compared bit for bit
     for a in range(edges.shape[2]):
         edges[b, state, a]["child"] = -1
         edges[b, state, a]["reward"] = 0.0
