@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bathysphere.domains import DeepSea, DeepSeaConfig, ToyMontezuma, ToyMontezumaConfig
-from bathysphere.domains.playing import PlayedEpisode, parse_actions, play, shortest_solution
+from bathysphere.domains.playing import PlayedEpisode, parse_actions, play_episode, shortest_solution
 from bathysphere.errors import BathysphereError
 
 
@@ -42,8 +42,8 @@ def test_steps_follow_the_rules_and_can_be_taken_back():
 
 def test_an_episode_is_cut_off():
     domain = ToyMontezuma(ToyMontezumaConfig("one-room", max_steps=2))
-    assert len(play(domain, domain.initial(1, np.random.default_rng(0))[0], lambda state: 0).actions) == 2
-    assert len(play(domain, domain.initial(1, np.random.default_rng(0))[0], lambda state: 0, 1).actions) == 1
+    assert len(play_episode(domain, domain.initial(1, np.random.default_rng(0))[0], lambda state: 0).actions) == 2
+    assert len(play_episode(domain, domain.initial(1, np.random.default_rng(0))[0], lambda state: 0, 1).actions) == 1
     episode = episode_in(domain, 0)
     assert (episode.over, episode.terminal) == (True, False)
 
@@ -56,7 +56,7 @@ def test_actions_by_name_and_number():
 
 def test_play_stops_at_the_end():
     domain = DeepSea(DeepSeaConfig(4))
-    episode = play(domain, domain.initial(1, np.random.default_rng(0))[0], lambda state: 1, 10)
+    episode = play_episode(domain, domain.initial(1, np.random.default_rng(0))[0], lambda state: 1, 10)
     assert len(episode.actions) == 3
     assert episode.states.shape == (4, 4)
     assert episode.terminal
@@ -69,7 +69,7 @@ def test_shortest_solutions():
     solution = shortest_solution(domain, start, 10_000)
     assert len(solution) == 47
     script = iter(solution)
-    assert play(domain, start, lambda state: next(script), len(solution)).solved
+    assert play_episode(domain, start, lambda state: next(script), len(solution)).solved
     with pytest.raises(BathysphereError, match="first 100 states"):
         shortest_solution(domain, start, 100)
     sea = DeepSea(DeepSeaConfig(4))

@@ -64,7 +64,7 @@ def at_work() -> bool:
 
 
 @pytest.fixture(autouse=True)
-def nobody_at_work():
+def no_thread_at_work():
     """Tests count threads and files, so no thread of an earlier test may still run."""
     gc.collect()
     wait_until(lambda: not at_work())

@@ -15,7 +15,7 @@ from bathysphere.domains.sokoban.formats import (
     read_levels,
     write_levels,
 )
-from bathysphere.domains.sokoban.levels import Level, grid_text, play, solves
+from bathysphere.domains.sokoban.levels import Level, grid_text, replay_moves, solves
 from bathysphere.errors import BathysphereError
 from tests.domains.sokoban_boards import random_board
 
@@ -222,11 +222,11 @@ def test_writing(tmp_path: Path) -> None:
 
 def test_playing_moves() -> None:
     (level,) = parse_levels(TINY)
-    assert play(level, "lR").tolist()[1] == level.grid.ravel().tolist()
+    assert replay_moves(level, "lR").tolist()[1] == level.grid.ravel().tolist()
     assert solves(level, "R")
     assert not solves(level, "")
     with pytest.raises(BathysphereError, match="letters l, u, r and d"):
-        play(level, "x")
+        replay_moves(level, "x")
 
 
 def test_levels_compare_by_content() -> None:

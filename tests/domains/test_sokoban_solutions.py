@@ -1,4 +1,4 @@
-"""Solutions as letters, replayed before anybody gets them."""
+"""Solutions as letters, replayed before they are handed out."""
 
 import pytest
 

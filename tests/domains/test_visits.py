@@ -52,12 +52,12 @@ def solution(domain):
         found = []
         for i, state in enumerate(border):
             for action in range(4):
-                moves = [*reached[state.tobytes()], action]
+                actions = [*reached[state.tobytes()], action]
                 if after.solved[i, action]:
-                    return moves
+                    return actions
                 new = after.states[i, action]
                 if not after.terminal[i, action] and new.tobytes() not in reached:
-                    reached[new.tobytes()] = moves
+                    reached[new.tobytes()] = actions
                     found.append(new)
         border = found
 
@@ -84,7 +84,7 @@ def test_the_goal_room_counts_although_its_state_is_not_stored(domain):
     assert visits.cells.sum() == len(episode) + 1
 
 
-def test_rooms_are_counted_by_game_by_row_and_over_the_run(domain):
+def test_rooms_are_counted_by_episode_by_row_and_over_the_run(domain):
     visits = Visits(domain, unused)
     assert visits.columns() == {"rooms_per_episode": None, "rooms_visited": 0}
     short, long = walk(domain, [0])[0], walk(domain, solution(domain))[0]

@@ -11,7 +11,7 @@ import numpy as np
 from bathysphere.cli.common import parse, say, with_domain
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, DomainConfig, States
-from bathysphere.domains.playing import PlayedEpisode, parse_actions, play, shortest_solution
+from bathysphere.domains.playing import PlayedEpisode, parse_actions, play_episode, shortest_solution
 from bathysphere.domains.presentation import film_of, poster_of
 from bathysphere.errors import BathysphereError
 from bathysphere.storage import pictures as drawing
@@ -62,7 +62,7 @@ def run(argv: list[str]) -> int:
     start = domain.initial(1, rng)[0]
     actions = _choose(options, domain, start, rng)
     script = iter(actions)
-    episode = play(domain, start, lambda state: next(script), len(actions))
+    episode = play_episode(domain, start, lambda state: next(script), len(actions))
 
     frames = film_of(domain, episode.states)
     files = [options.out.with_name(options.out.name + suffix) for suffix in (".gif", ".png")]

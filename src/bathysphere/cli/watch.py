@@ -19,7 +19,7 @@ from bathysphere.agents.agent import Agent
 from bathysphere.agents.evaluation import given
 from bathysphere.agents.loading import load_agent
 from bathysphere.cli.common import parse, say
-from bathysphere.domains.playing import PlayedEpisode, play
+from bathysphere.domains.playing import PlayedEpisode, play_episode
 from bathysphere.domains.presentation import film_of, text_of
 from bathysphere.errors import BathysphereError
 from bathysphere.storage import pictures as drawing
@@ -73,7 +73,7 @@ def run(argv: list[str]) -> int:
     agent.config = replace(config, **given({"passes": options.passes, "risk_coef": options.risk_coef}))
     rng = np.random.default_rng(options.seed)
     domain, max_steps = agent.domain, agent.config.max_steps or agent.domain.max_steps
-    played = [play(domain, domain.initial(1, rng)[0], agent.act, max_steps) for _ in range(options.episodes)]
+    played = [play_episode(domain, domain.initial(1, rng)[0], agent.act, max_steps) for _ in range(options.episodes)]
     if save is not None and options.gif is not None:
         save(options.gif, film_of(domain, np.concatenate([episode.states for episode in played])), options.fps)
     elif not options.json:

@@ -91,7 +91,9 @@ class PlayedEpisode:
         }
 
 
-def play(domain: Domain, start: States, choose: Callable[[States], int], max_steps: int | None = None) -> PlayedEpisode:
+def play_episode(
+    domain: Domain, start: States, choose: Callable[[States], int], max_steps: int | None = None
+) -> PlayedEpisode:
     """Plays from `start`, uint8 [S], what `choose` makes of each state, until the episode is over."""
     episode = PlayedEpisode(domain, start, max_steps)
     while not episode.over:

@@ -21,7 +21,7 @@ from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.runner import resume
 from bathysphere.storage.files import write_json
 
-_PATIENCE = 30.0  # seconds in which the process of an earlier scheduler may finish saving the same run
+_GRACE_SECONDS = 30.0  # seconds in which the process of an earlier scheduler may finish saving the same run
 
 
 def main(argv: list[str]) -> int:
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     episodes = int(options[options.index("--evaluate") + 1]) if "--evaluate" in options else 0
     try:
         directory = RunDirectory.open(path)
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _GRACE_SECONDS
         while directory.is_running() and time.monotonic() < deadline:
             time.sleep(0.1)
         result = resume(path, pictures="--pictures" in options)

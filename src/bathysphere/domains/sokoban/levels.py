@@ -47,7 +47,7 @@ def grid_text(grid: NDArray[np.uint8]) -> str:
     return "\n".join("".join(TILES[code] if code < len(TILES) else "?" for code in row) for row in grid)
 
 
-def play(level: Level, moves: str) -> NDArray[np.uint8]:
+def replay_moves(level: Level, moves: str) -> NDArray[np.uint8]:
     """Plays `moves`, letters of `lurd` in either case, and returns the positions, uint8 [len(moves) + 1, S].
 
     Capitals are not enforced: the rules alone decide whether a box is pushed. A blocked move changes nothing.
@@ -64,7 +64,7 @@ def play(level: Level, moves: str) -> NDArray[np.uint8]:
 
 def solves(level: Level, moves: str) -> bool:
     """Tells whether `moves` solve `level`."""
-    return bool(is_solved(play(level, moves)[-1:])[0])
+    return bool(is_solved(replay_moves(level, moves)[-1:])[0])
 
 
 def checked_solution(level: Level, actions: Sequence[int]) -> str | None:
@@ -74,7 +74,7 @@ def checked_solution(level: Level, actions: Sequence[int]) -> str | None:
     programs do not know. None if the level is not solved.
     """
     letters = "".join(ACTION_NAMES[action][0] for action in actions)
-    history = play(level, letters)
+    history = replay_moves(level, letters)
     is_box = np.isin(history, (BOX, BOX_ON_TARGET))
     pushed = (is_box[1:] != is_box[:-1]).any(axis=1)
     solution: list[str] = []
