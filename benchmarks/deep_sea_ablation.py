@@ -2,7 +2,7 @@
 
     python benchmarks/deep_sea_ablation.py [--size 50] [--seeds 10] [--limit 60000]
 
-Prints a Markdown table: how many seeds were solved (more than half of the latest 50 games won) within the limit, and
+Prints a Markdown table: how many seeds were solved (more than half of the latest 50 episodes won) within the limit, and
 after how many episodes. About five minutes on one core.
 """
 
@@ -28,8 +28,8 @@ def change(section: str, **fields: object) -> RunConfig:
     return replace(BASE, **{section: replace(getattr(BASE, section), **fields)})
 
 
-def capacity(games: int) -> RunConfig:
-    return change("learning", replay=replace(BASE.learning.replay, capacity=games))
+def capacity(episodes: int) -> RunConfig:
+    return change("learning", replay=replace(BASE.learning.replay, capacity=episodes))
 
 
 VARIANTS: dict[str, RunConfig] = {
@@ -47,8 +47,8 @@ VARIANTS: dict[str, RunConfig] = {
     ),
     "initial spread x1 (the paper's, no prior)": change("values", init_scale=1.0),
     "initial spread x8": change("values", init_scale=8.0),
-    "100 games of replay (the paper's)": capacity(100),
-    "30 games of replay": capacity(30),
+    "100 episodes of replay (the paper's)": capacity(100),
+    "30 episodes of replay": capacity(30),
     "an update per 2 steps": change("learning", steps_per_update=2.0),
     "an update per 10 steps (the paper's)": change("learning", steps_per_update=10.0),
     "rate 0.5": change("optimiser", learning_rate=0.5),

@@ -7,7 +7,7 @@ mctx and JAX are not dependencies of this package. Install them beside it and ru
 
 If they live in another environment, `--mctx-python` names its interpreter, and mctx is measured there in the
 same run, alternating with ours. A simulation of mctx is a pass of ours. Theirs: one value, no transpositions,
-PUCT. Ours: 20 members of which 10 rank, a transposition table, mean + 50 std, and the real moves in between.
+PUCT. Ours: 20 members of which 10 rank, a transposition table, mean + 50 std, and the steps in between.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def _rate(call) -> float:
 
 
 def measure_ours(batch: int) -> float:
-    """Returns our passes per second, real moves included."""
+    """Returns our passes per second, steps included."""
     from bathysphere.bench import planner
 
     ((steps, _),) = planner.speeds(planner.deep_sea(batch), repeats=REPEATS)

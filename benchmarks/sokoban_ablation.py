@@ -2,7 +2,7 @@
 
     python benchmarks/sokoban_ablation.py [--steps 100000] [--seeds 1] [--jobs 1] [--only "the preset" ...]
 
-Prints a Markdown table: the share of the latest 300 games, on boards never seen before, that were won when the steps
+Prints a Markdown table: the share of the latest 300 episodes, on boards never seen before, that were won when the steps
 were used up, and the time it took. A variant takes about ten minutes on one core.
 """
 
@@ -21,7 +21,7 @@ from bathysphere.config.run import RunConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.runs.build import make_trainer
 
-GAMES = 300
+LATEST = 300
 BASE = find_preset("sokoban")
 
 
@@ -35,14 +35,14 @@ VARIANTS: dict[str, RunConfig] = {
     "10 passes": change("search", passes=10),
     "nodes not merged": change("search", merge_nodes=False, patience=0.0),
     "the paper's penalties": change("search", episode_penalty=2.0, dead_end_value=-2.0),
-    "moves ranked by votes": change("search", risk="vote"),
-    "games of 200 moves": change("learning", max_steps=None),
+    "actions ranked by votes": change("search", risk="vote"),
+    "episodes of 200 steps": change("learning", max_steps=None),
     "no weight decay": change("optimiser", weight_decay=0.0),
     "no global pooling": change("values", global_pooling=False),
     "rate 0.0005, the weights themselves play": change("optimiser", learning_rate=5e-4, averaging=0.0),
     "the weights themselves play": change("optimiser", averaging=0.0),
     "no hindsight": change("learning", hindsight=0.0),
-    "hindsight games kept as solved": change("learning", hindsight_as="solved"),
+    "hindsight episodes kept as solved": change("learning", hindsight_as="solved"),
     "targets half search, half outcome": change("learning", target="mixed"),
     "targets of the search, at least the return": change("learning", target="bootstrap_best"),
     "no symmetries": change("learning", symmetries=False),
@@ -58,7 +58,7 @@ VARIANTS: dict[str, RunConfig] = {
 
 
 def win_rate(config: RunConfig, steps: int, seed: int) -> tuple[float, float]:
-    """Returns the share of the latest games won, and the seconds, after `steps` steps."""
+    """Returns the share of the latest episodes won, and the seconds, after `steps` steps."""
     import torch
 
     torch.set_num_threads(1)
@@ -67,7 +67,7 @@ def win_rate(config: RunConfig, steps: int, seed: int) -> tuple[float, float]:
     began = time.perf_counter()
     while trainer.progress.env_steps < steps:
         wins += [episode.solved for episode in trainer.advance()]
-    return float(np.mean(wins[-GAMES:])), time.perf_counter() - began
+    return float(np.mean(wins[-LATEST:])), time.perf_counter() - began
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(VARIANTS), choices=list(VARIANTS))
     options = parser.parse_args()
     print(
-        f"| Sokoban after {options.steps:,} steps, seeds 0 to {options.seeds - 1} | won of the latest {GAMES} | time |"
+        f"| Sokoban after {options.steps:,} steps, seeds 0 to {options.seeds - 1} | won of the latest {LATEST} | time |"
     )
     print("|---|---|---|")
     with ProcessPoolExecutor(options.jobs) as pool:

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/sokoban_engines.py [--boards 300] [--passes 10]
 
-Engines take turns on batches of the same positions of real games. OpenVINO is measured too if it is there; it is no
+Engines take turns on batches of the same positions of real episodes. OpenVINO is measured too if it is there; it is no
 dependency of this package (pip install openvino nncf). Prints a Markdown table.
 """
 
@@ -134,8 +134,8 @@ def main() -> None:
         ensemble = Ensemble(values, config.optimiser, domain.observation, 0)
         ensemble.load_weights(weights)
         engines[precision] = ensemble.evaluate
-    games = {"float32": play(Engine(engines["float32"], config.values.num_members))}
-    positions = domain.observe(np.concatenate([game.states for game in games["float32"]]))
+    episodes = {"float32": play(Engine(engines["float32"], config.values.num_members))}
+    positions = domain.observe(np.concatenate([episode.states for episode in episodes["float32"]]))
     positions = np.random.default_rng(0).permutation(positions)[: 2 * TURN_STATES]
     if importlib.util.find_spec("openvino") and importlib.util.find_spec("nncf"):
         network = build_network(config.values, domain.observation, np.random.default_rng(0), 1.0)
@@ -147,7 +147,9 @@ def main() -> None:
     print(f"| engine | {' | '.join(f'states/s, batches of {batch}' for batch in BATCHES)} | mean error | solved |")
     print("|---" * (len(BATCHES) + 3) + "|")
     for name, evaluate in engines.items():
-        solved = sum(game.solved for game in games.get(name) or play(Engine(evaluate, config.values.num_members)))
+        solved = sum(
+            episode.solved for episode in episodes.get(name) or play(Engine(evaluate, config.values.num_members))
+        )
         error = np.abs(evaluate(positions) - exact).mean()
         shown = " | ".join(f"{rate[name]:,.0f}" for rate in rates)
         print(f"| {name} | {shown} | {error:.3f} | {solved} of {args.boards} |", flush=True)

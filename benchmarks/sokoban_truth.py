@@ -1,4 +1,4 @@
-"""Why a Sokoban agent loses: its games held against the truth about every position in them.
+"""Why a Sokoban agent loses: its episodes held against the truth about every position in them.
 
     python benchmarks/sokoban_truth.py [AGENT] [--boards 200] [--passes 40] [--max-steps 100] [--seed 1]
 
@@ -147,26 +147,28 @@ def main() -> None:
     generator = config.domain.generator
     boards = np.array([level.grid.ravel() for level in generate(options.boards, generator, options.seed)])
     search = replace(config.search, passes=options.passes, max_steps=options.max_steps)
-    games = MCTS(domain, values, search, batch=64, seed=options.seed, num_episodes=options.boards, starts=boards).play()
+    episodes = MCTS(
+        domain, values, search, batch=64, seed=options.seed, num_episodes=options.boards, starts=boards
+    ).play()
 
     shortest, length, spoilt_at, believed, is_alive = [], [], [], [], []
-    for board, game in zip(boards, games, strict=True):
-        truth = Truth(board, generator.width).lengths(game.states)
-        believed.append(values.evaluate(domain.observe(game.states)).mean(axis=1))
+    for board, episode in zip(boards, episodes, strict=True):
+        truth = Truth(board, generator.width).lengths(episode.states)
+        believed.append(values.evaluate(domain.observe(episode.states)).mean(axis=1))
         is_alive.append(truth >= 0)
-        if game.solved:
+        if episode.solved:
             shortest.append(truth[0])
-            length.append(len(game))
+            length.append(len(episode))
         else:
             spoilt_at.append(int(np.argmax(truth < 0)) if (truth < 0).any() else None)
-    spoilt = [move for move in spoilt_at if move is not None]
+    spoilt = [step for step in spoilt_at if step is not None]
     value, alive = np.concatenate(believed), np.concatenate(is_alive)
     print(f"| {options.agent}, {options.passes} passes, {options.boards} boards, seed {options.seed} | |")
     print("|---|---|")
-    print(f"| won within {options.max_steps} moves | {len(length) / len(games):.1%} |")
-    print(f"| moves to win (shortest possible) | {np.mean(length):.1f} ({np.mean(shortest):.1f}) |")
-    print(f"| lost games that were spoilt for good | {len(spoilt)} of {len(spoilt_at)} |")
-    print(f"| before move (quartiles) | {', '.join(f'{q:.0f}' for q in np.quantile(spoilt, (0.25, 0.5, 0.75)))} |")
+    print(f"| won within {options.max_steps} steps | {len(length) / len(episodes):.1%} |")
+    print(f"| steps to win (shortest possible) | {np.mean(length):.1f} ({np.mean(shortest):.1f}) |")
+    print(f"| lost episodes that were spoilt for good | {len(spoilt)} of {len(spoilt_at)} |")
+    print(f"| before step (quartiles) | {', '.join(f'{q:.0f}' for q in np.quantile(spoilt, (0.25, 0.5, 0.75)))} |")
     print(
         f"| mean value of positions with a solution, without | {value[alive].mean():.2f}, {value[~alive].mean():.2f} |"
     )

@@ -1,4 +1,4 @@
-"""Looks into a search on Deep-sea: prints why it moves as it does and draws its graph.
+"""Looks into a search on Deep-sea: prints why it acts as it does and draws its graph.
 
 python examples/search_graph.py [picture.png]      (a second or two)
 """
@@ -22,7 +22,7 @@ def main() -> None:
     for _ in range(8):
         search.step()
     graph = search_graph(search, slot=0)
-    if graph.child[graph.root, 0] >= 0:  # the kept subtree already says something about the next move
+    if graph.child[graph.root, 0] >= 0:  # the kept subtree already says something about the next step
         print(root_report(search, slot=0))
     print(f"{len(graph.states)} states in the graph, {int(graph.count.sum())} values in them")
 

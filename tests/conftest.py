@@ -18,7 +18,7 @@ if numba.config.DISABLE_JIT:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """Tests neither use nor fill the cache of whoever runs them."""
+    """Tests neither use nor fill the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "BATHYSPHERE_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -26,7 +26,7 @@ def own_cache(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def sokoban_run(tmp_path_factory):
-    """A run directory with a small Sokoban agent in it. Nobody changes it."""
+    """A run directory with a small Sokoban agent in it. No test changes it."""
     from bathysphere.runs.runner import run
     from tests.runs.small import small_sokoban
 

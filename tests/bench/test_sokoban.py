@@ -46,7 +46,7 @@ def test_the_benchmark_prints_its_rows(monkeypatch, capsys):
     assert (os.sched_getaffinity(0), torch.get_num_threads()) == before
 
 
-def test_both_presets_for_people(monkeypatch, capsys):
+def test_both_presets_without_json(monkeypatch, capsys):
     monkeypatch.setattr(sokoban.os, "cpu_count", lambda: 1)
     assert cli.main(["bench", "sokoban"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -38,7 +38,7 @@ def test_one_card_in_full(capsys):
 
 
 @pytest.mark.parametrize("name", shipped_agents())
-def test_cards_say_everything_and_nothing_about_anybodys_folders(name):
+def test_cards_say_everything_and_name_no_folders(name):
     agent = agent_file.read(shipped_agents()[name])
     card = agent.card
     assert card.command.startswith(f"bathysphere train {agent.config.preset}")

@@ -185,7 +185,7 @@ def test_several_passes_are_compared_and_drawn(levels, sokoban_run, capsys):
     assert "See out.sok and p.png." in capsys.readouterr().out
 
 
-def test_several_passes_of_games(capsys, tmp_path, monkeypatch):
+def test_several_passes_of_episodes(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["evaluate", "deep-sea", "--episodes", "5", "--passes", "2,10", "--plot", "p.png"]
     result = _json(capsys, *arguments)

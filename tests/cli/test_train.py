@@ -53,7 +53,7 @@ def test_old_flags_go_on_working(tmp_path):
     assert (config.workers, config.learning.min_episodes, config.learning.mask.per) == (2, 7, "episode")
 
 
-def test_people_get_sentences_and_the_default_directory(tmp_path, monkeypatch, capsys):
+def test_without_json_there_are_sentences_and_the_default_directory(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["train", "deep-sea", *SMALL]) == 0
     out = capsys.readouterr().out

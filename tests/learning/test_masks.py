@@ -11,7 +11,7 @@ def draw_many(config, count, length=3, num_members=5):
 
 
 @pytest.mark.parametrize("kind", ["none", "split"])
-def test_everybody(kind):
+def test_all_members_learn(kind):
     assert draw_many(MaskConfig(kind), 3).all()
 
 
@@ -35,7 +35,7 @@ def test_bernoulli(per):
 
 def test_one_member():
     assert draw_many(MaskConfig("one_hot"), 5, num_members=1).all()
-    # The authors' single-member baseline with this mask loses half of its games.
+    # The authors' single-member baseline with this mask loses half of its episodes.
     assert draw_many(MaskConfig("bernoulli"), 2000, num_members=1).mean() == pytest.approx(0.5, abs=0.06)
 
 

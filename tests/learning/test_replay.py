@@ -15,7 +15,7 @@ from tests.oracles.learning import ListReplay
 STATE_SIZE, MAX_LENGTH = 3, 5
 
 
-def game(length, num_members, num_targets, rng):
+def draw_episode(length, num_members, num_targets, rng):
     states = rng.integers(256, size=(length, STATE_SIZE)).astype(np.uint8)
     return states, rng.normal(size=(length, num_targets)), rng.random((length, num_members)) < 0.5
 
@@ -46,7 +46,7 @@ def assert_same(sample, draws, oracle):
     num_members=st.sampled_from([1, 3, 8, 20]),
     has_own_targets=st.booleans(),
     share=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
-    sampling=st.sampled_from(["game", "length"]),
+    sampling=st.sampled_from(["episode", "length"]),
     steps=st.lists(st.tuples(st.booleans(), st.integers(1, MAX_LENGTH)), min_size=1, max_size=12),
     seed=st.integers(0, 2**32 - 1),
 )
@@ -57,23 +57,23 @@ def test_replay_follows_the_list_of_lists(capacity, num_members, has_own_targets
     replay = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH, num_targets)
     oracle = ListReplay(capacity, share, sampling == "length")
     for solved, length in steps:
-        states, targets, mask = game(length, num_members, num_targets, rng)
+        states, targets, mask = draw_episode(length, num_members, num_targets, rng)
         replay.add(states, targets, mask, solved)
         oracle.add(entries(states, targets, mask), solved)
-        assert replay.num_solved_episodes == len(oracle.games[True])
-        assert replay.num_unsolved_episodes == len(oracle.games[False])
+        assert replay.num_solved_episodes == len(oracle.episodes[True])
+        assert replay.num_unsolved_episodes == len(oracle.episodes[False])
         assert replay.num_episodes_added == sum(oracle.added.values())
         sample_seed = int(rng.integers(2**32))
         sample = replay.sample(2, 6, np.random.default_rng(sample_seed))
         assert_same(sample, np.random.default_rng(sample_seed).random((2, 6, 2)), oracle)
-    # A copy made from the saved state gives the same samples, now and after more games.
+    # A copy made from the saved state gives the same samples, now and after more episodes.
     copy = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH, num_targets)
     copy.load_state_dict(replay.state_dict())
     for solved in (True, False):
         left, right = (r.sample(2, 6, np.random.default_rng(seed)) for r in (replay, copy))
         for a, b in zip(left, right, strict=True):
             np.testing.assert_array_equal(a, b)
-        states, targets, mask = game(MAX_LENGTH, num_members, num_targets, rng)
+        states, targets, mask = draw_episode(MAX_LENGTH, num_members, num_targets, rng)
         replay.add(states, targets, mask, solved)
         copy.add(states, targets, mask, solved)
 
@@ -88,8 +88,8 @@ def labelled(lengths, sampling):
     return sample.states.ravel(), sample.targets.ravel()
 
 
-def test_by_game_short_games_weigh_as_much():
-    labels, _ = labelled([2, 6], "game")
+def test_by_episode_short_ones_weigh_as_much():
+    labels, _ = labelled([2, 6], "episode")
     assert (labels == 0).mean() == pytest.approx(0.5, abs=0.02)
 
 

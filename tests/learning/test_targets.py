@@ -7,7 +7,7 @@ from bathysphere.learning import Episode, TargetKind, targets
 from bathysphere.learning.targets import num_targets
 
 
-def episode(rewards, solved=False, search_values=None):
+def make_episode(rewards, solved=False, search_values=None):
     length = len(rewards)
     if search_values is None:
         search_values = np.zeros((length, 2))
@@ -24,10 +24,10 @@ def episode(rewards, solved=False, search_values=None):
     )
 
 
-def column(game, kind, discount):
+def column(episode, kind, discount):
     """Targets common to all members, as a list."""
-    result = targets(game, kind, discount)
-    assert result.shape == (len(game), 1)
+    result = targets(episode, kind, discount)
+    assert result.shape == (len(episode), 1)
     return result[:, 0].tolist()
 
 
@@ -35,50 +35,50 @@ SEARCH_VALUES = [[0.25, 0.75], [-1.0, 1.0], [7.0, 8.0]]
 
 
 def test_bootstrap_is_the_mean_search_value():
-    assert column(episode([0, 0, 1], True, SEARCH_VALUES), "bootstrap", 0.99) == [0.5, 0.0, 7.5]
+    assert column(make_episode([0, 0, 1], True, SEARCH_VALUES), "bootstrap", 0.99) == [0.5, 0.0, 7.5]
 
 
 def test_bootstrap_members_is_the_search_value_of_each():
-    game = episode([0, 0, 1], True, SEARCH_VALUES)
-    assert targets(game, "bootstrap_members", 0.99).tolist() == SEARCH_VALUES
+    episode = make_episode([0, 0, 1], True, SEARCH_VALUES)
+    assert targets(episode, "bootstrap_members", 0.99).tolist() == SEARCH_VALUES
 
 
 @pytest.mark.parametrize("kind", get_args(TargetKind))
 def test_num_targets_says_how_wide_targets_are(kind):
-    assert targets(episode([0, 0, 1], True, SEARCH_VALUES), kind, 0.9).shape == (3, num_targets(kind, 2))
+    assert targets(make_episode([0, 0, 1], True, SEARCH_VALUES), kind, 0.9).shape == (3, num_targets(kind, 2))
 
 
 def test_factual_is_the_outcome_whatever_the_discount():
-    assert column(episode([0, 0, 10], solved=True), "factual", 0.5) == [1, 1, 1]
-    assert column(episode([-1, -1, -1]), "factual", 0.5) == [0, 0, 0]
+    assert column(make_episode([0, 0, 10], solved=True), "factual", 0.5) == [1, 1, 1]
+    assert column(make_episode([-1, -1, -1]), "factual", 0.5) == [0, 0, 0]
 
 
 def test_factual_discount_gives_the_last_state_the_full_reward():
-    assert column(episode([0, 0, 10], solved=True), "factual_discount", 0.5) == [0.25, 0.5, 1]
-    assert column(episode([-1, -1, 5]), "factual_discount", 0.5) == [0, 0, 0]
+    assert column(make_episode([0, 0, 10], solved=True), "factual_discount", 0.5) == [0.25, 0.5, 1]
+    assert column(make_episode([-1, -1, 5]), "factual_discount", 0.5) == [0, 0, 0]
 
 
 def test_factual_rewards_sums_what_followed():
-    assert column(episode([1, -2, 10], solved=True), "factual_rewards", 0.5) == [2.5, 3, 10]
-    # An unsolved game keeps its rewards.
-    assert column(episode([1, -2, 4]), "factual_rewards", 0.5) == [1.0, 0, 4]
+    assert column(make_episode([1, -2, 10], solved=True), "factual_rewards", 0.5) == [2.5, 3, 10]
+    # An unsolved episode keeps its rewards.
+    assert column(make_episode([1, -2, 4]), "factual_rewards", 0.5) == [1.0, 0, 4]
 
 
 @pytest.mark.parametrize("kind", get_args(TargetKind))
-def test_one_move_and_no_move(kind):
-    assert targets(episode([1.0], True, [[1.0]]), kind, 0.9).tolist() == [[1.0]]
-    assert targets(episode([], search_values=np.zeros((0, 1))), kind, 0.9).shape == (0, 1)
+def test_one_step_and_no_step(kind):
+    assert targets(make_episode([1.0], True, [[1.0]]), kind, 0.9).tolist() == [[1.0]]
+    assert targets(make_episode([], search_values=np.zeros((0, 1))), kind, 0.9).shape == (0, 1)
 
 
-def test_bootstrap_best_is_at_least_what_a_solved_game_returned():
-    game = episode([0, 0, 10], True, SEARCH_VALUES)
-    assert column(game, "bootstrap_best", 0.5) == [2.5, 5.0, 10.0]
-    high = episode([0, 0, 10], True, [[3.0, 3.0], [9.0, 0.0], [20.0, 20.0]])
+def test_bootstrap_best_is_at_least_what_a_solved_episode_returned():
+    episode = make_episode([0, 0, 10], True, SEARCH_VALUES)
+    assert column(episode, "bootstrap_best", 0.5) == [2.5, 5.0, 10.0]
+    high = make_episode([0, 0, 10], True, [[3.0, 3.0], [9.0, 0.0], [20.0, 20.0]])
     assert column(high, "bootstrap_best", 0.5) == [3.0, 5.0, 20.0]
-    # Of an unsolved game the search knows better.
-    assert column(episode([0, 0, 0], False, SEARCH_VALUES), "bootstrap_best", 0.5) == [0.5, 0.0, 7.5]
+    # In an unsolved episode the search knows better.
+    assert column(make_episode([0, 0, 0], False, SEARCH_VALUES), "bootstrap_best", 0.5) == [0.5, 0.0, 7.5]
 
 
 def test_mixed_is_halfway_between_search_and_return():
-    assert column(episode([0, 0, 10], True, SEARCH_VALUES), "mixed", 0.5) == [1.5, 2.5, 8.75]
-    assert column(episode([0, 0, 0], False, SEARCH_VALUES), "mixed", 0.5) == [0.25, 0.0, 3.75]
+    assert column(make_episode([0, 0, 10], True, SEARCH_VALUES), "mixed", 0.5) == [1.5, 2.5, 8.75]
+    assert column(make_episode([0, 0, 0], False, SEARCH_VALUES), "mixed", 0.5) == [0.25, 0.0, 3.75]

@@ -34,7 +34,7 @@ def small_domain() -> Sokoban:
 
 
 class Erring:
-    """The rules of a domain, broken in one way for about a third of all states and moves."""
+    """The rules of a domain, broken in one way for about a third of all states and actions."""
 
     KINDS = ("wrong_frame", "wrong_reward", "false_end", "missed_end", "impossible_board")
 

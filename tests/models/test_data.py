@@ -20,24 +20,24 @@ def test_same_seed_same_data():
     assert one.actions.shape != other.actions.shape or (one.actions != other.actions).any()
 
 
-def test_every_transition_is_a_move():
-    games, domain = draw(), make_domain(DATA)
-    out = domain.successors(games.frames[games.before])
-    rows = np.arange(len(games.before))
-    assert (out.states[rows, games.actions] == games.frames[games.before + 1]).all()
-    assert (out.terminal[rows, games.actions] == games.done).all()
+def test_every_transition_is_a_step():
+    episodes, domain = draw(), make_domain(DATA)
+    out = domain.successors(episodes.frames[episodes.before])
+    rows = np.arange(len(episodes.before))
+    assert (out.states[rows, episodes.actions] == episodes.frames[episodes.before + 1]).all()
+    assert (out.terminal[rows, episodes.actions] == episodes.done).all()
 
 
-def test_games_stop_when_solved_or_after_the_last_move():
-    games = draw()
-    starts = np.flatnonzero(~np.isin(np.arange(len(games.frames)), games.before + 1))
-    lengths = np.diff([*starts, len(games.frames)]) - 1
+def test_episodes_stop_when_solved_or_after_the_last_step():
+    episodes = draw()
+    starts = np.flatnonzero(~np.isin(np.arange(len(episodes.frames)), episodes.before + 1))
+    lengths = np.diff([*starts, len(episodes.frames)]) - 1
     assert len(lengths) == 3 * DATA.boards
-    last = np.cumsum(lengths) - 1  # the last transition of each game
-    assert (lengths[~games.done[last]] == DATA.max_steps).all()
-    assert games.done.sum() == games.done[last].sum() > 0  # only a last one is done
-    assert (is_solved(games.frames[games.before + 1]) == games.done).all()
-    assert not is_solved(games.frames[games.before]).any()
+    last = np.cumsum(lengths) - 1  # the last transition of each episode
+    assert (lengths[~episodes.done[last]] == DATA.max_steps).all()
+    assert episodes.done.sum() == episodes.done[last].sum() > 0  # only a last one is done
+    assert (is_solved(episodes.frames[episodes.before + 1]) == episodes.done).all()
+    assert not is_solved(episodes.frames[episodes.before]).any()
 
 
 def test_actions_are_uniform():
@@ -46,11 +46,11 @@ def test_actions_are_uniform():
 
 
 def test_solved_transitions_are_copied():
-    games = draw()
-    order = games.order(100)
-    times = np.bincount(order, minlength=len(games.done))
-    assert (times[games.done] == 101).all()
-    assert (times[~games.done] == 1).all()
+    episodes = draw()
+    order = episodes.order(100)
+    times = np.bincount(order, minlength=len(episodes.done))
+    assert (times[episodes.done] == 101).all()
+    assert (times[~episodes.done] == 1).all()
 
 
 def test_boards_have_every_number_of_boxes_and_held_out_ones_are_others():

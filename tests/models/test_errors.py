@@ -9,7 +9,7 @@ from tests.oracles.random_graph import HashedValues
 from tests.planning.lockstep import play_in_lockstep
 
 CONFIG = SearchConfig(passes=5, risk_coef=1.0, episode_penalty=0.5, dead_end_value=-2.0, max_steps=25)
-# What each mistake is counted as. A board predicted for the wrong move may be a solved one without being called so.
+# What each mistake is counted as. A board predicted for the wrong action may be a solved one without being called so.
 COUNTED = {
     "wrong_frame": {"wrong_state", "missed_end"},
     "wrong_reward": {"wrong_reward"},
@@ -25,7 +25,7 @@ def test_corrections_are_those_of_the_plain_planner(kind):
     domain = small_domain()
     model, counted = Erring(domain, kind), set()
     for seed in range(6):
-        # Values of their own for every seed, so that games differ and some are solved.
+        # Values of their own for every seed, so that episodes differ and some are solved.
         search, oracles = play_in_lockstep(
             domain, HashedValues(3, seed), CONFIG, batch=4, seed=seed, model=model, steps=25
         )
@@ -52,7 +52,7 @@ def test_episodes_are_real_whatever_the_model_says(kind):
 
 
 def test_a_state_falsely_called_an_end_keeps_its_zero():
-    """The move onto it is corrected, and planning goes on from it; what was believed of it stays in its sum."""
+    """The step onto it is corrected, and planning goes on from it; what was believed of it stays in its sum."""
     domain = small_domain()
     search = MCTS(domain, HashedValues(1), CONFIG, batch=1, model=Erring(domain, "false_end"), num_episodes=1, seed=0)
     values = HashedValues(1)

@@ -12,7 +12,7 @@ SEARCH = SearchConfig(passes=4, episode_penalty=0.5, dead_end_value=-2.0)
 
 
 def test_a_tally_by_hand():
-    """One board in a row: wall, player, floor, box, target, wall; two moves from it."""
+    """One board in a row: wall, player, floor, box, target, wall; two steps from it."""
     before = np.array([[0, 5, 1, 4, 2, 0]], np.uint8)
     right = [0, 1, 5, 4, 2, 0]
     solved = [0, 1, 1, 5, 3, 0]
@@ -45,19 +45,19 @@ def test_the_rules_make_no_mistakes():
         assert tally.transitions > 10
         assert (tally.wrong_frames, tally.false_rewards, tally.missed_rewards) == (0, 0, 0)
     data = DataConfig(height=7, width=7, max_boxes=1, held_out=5, episodes=2)
-    world = make_domain(data)
-    assert on_random_episodes(world, world, data).wrong_frames == 0
+    domain = make_domain(data)
+    assert on_random_episodes(domain, domain, data).wrong_frames == 0
 
 
-def test_mistakes_of_moves_are_those_the_planner_counts():
+def test_mistakes_of_steps_are_those_the_planner_counts():
     domain, values = small_domain(), HashedValues(2)
     for kind in Erring.KINDS:
         model = Erring(domain, kind)
         report = in_search(model, domain, values, SEARCH, episodes=10, batch=4, seed=1)
         search = MCTS(domain, values, SEARCH, model=model, batch=4, num_episodes=10, seed=1)
-        games = search.play()
-        assert report.steps.transitions == sum(map(len, games))
-        assert report.wins == sum(game.solved for game in games)
+        episodes = search.play()
+        assert report.steps.transitions == sum(map(len, episodes))
+        assert report.wins == sum(episode.solved for episode in episodes)
         assert report.trees.transitions == 4 * search.work.model_calls
         if kind in ("wrong_frame", "impossible_board"):
             assert report.steps.wrong_frames == search.work.model_errors["wrong_state"] > 0

@@ -48,10 +48,10 @@ class Pretending:
 @pytest.mark.parametrize("options", [{}, {"cells": "sigmoid"}, {"kind": "paper", "cells": "sigmoid"}])
 def test_it_keeps_the_promises_of_a_model(options):
     domain = make_domain()
-    world = Pretending(domain, LearnedModel(make_file(**options), domain))
-    check_successors(world, states(domain))
-    check_purity(world, states(domain))
-    check_batching(world, states(domain))
+    pretending = Pretending(domain, LearnedModel(make_file(**options), domain))
+    check_successors(pretending, states(domain))
+    check_purity(pretending, states(domain))
+    check_batching(pretending, states(domain))
 
 
 def test_large_batches_are_cut_up_and_small_ones_are_fine():
@@ -79,7 +79,7 @@ def test_rewards_are_the_domains():
     assert (out.rewards == -0.5).all()
 
 
-def test_codes_nobody_knows_are_walls():
+def test_unknown_codes_are_walls():
     domain = make_domain()
     model, some = LearnedModel(make_file(), domain), states(domain)
     strange, walled = some.copy(), some.copy()
@@ -91,7 +91,7 @@ def test_it_travels_to_other_processes():
     domain = make_domain()
     model = LearnedModel(make_file(), domain)
     content = pickle.dumps(model)
-    assert pickle.dumps(model) == content  # so that nobody sends it twice
+    assert pickle.dumps(model) == content  # so that it is not sent twice
     other = pickle.loads(content)
     assert pickle.dumps(other) == content
     assert all((a == b).all() for a, b in zip(*(m.successors(states(domain)) for m in (model, other)), strict=True))

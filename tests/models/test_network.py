@@ -7,11 +7,11 @@ from bathysphere.models.config import ModelConfig, TrainingConfig
 from bathysphere.models.learned import read_codes
 from bathysphere.models.network import build_network, loss, num_parameters
 
-CODES, MOVES = 7, 4
+CODES, ACTIONS = 7, 4
 
 
 def build(kind="local", channels=8, seed=0):
-    return build_network(ModelConfig(kind=kind, channels=channels), CODES, MOVES, np.random.default_rng(seed))
+    return build_network(ModelConfig(kind=kind, channels=channels), CODES, ACTIONS, np.random.default_rng(seed))
 
 
 def boards(n=6, height=6, width=8, seed=0):
@@ -25,11 +25,11 @@ def test_the_papers_network_has_the_papers_parameters():
 
 
 @pytest.mark.parametrize("kind", ["local", "paper"])
-def test_all_moves_at_once_are_the_moves_one_by_one(kind):
+def test_all_actions_at_once_are_the_actions_one_by_one(kind):
     network, states = build(kind), boards()
     cells, done = network(states)
-    assert cells.shape == (6, MOVES, 6, 8, CODES)
-    assert done.shape == (6, MOVES)
+    assert cells.shape == (6, ACTIONS, 6, 8, CODES)
+    assert done.shape == (6, ACTIONS)
     for actions in (torch.zeros(6, dtype=torch.long), torch.tensor([3, 1, 0, 2, 3, 1])):
         some_cells, some_done = network.predict(states, actions)
         rows = torch.arange(6)
@@ -50,7 +50,7 @@ def test_the_local_network_knows_one_rule_and_turns_it():
     network, states = build(), boards()
     cells, done = network(states)
     turned_cells, turned_done = network(torch.rot90(states, -1, (1, 2)))
-    for action in range(MOVES):
+    for action in range(ACTIONS):
         expected = torch.rot90(cells[:, action], -1, (1, 2))
         torch.testing.assert_close(turned_cells[:, (action + 1) % 4], expected)
         torch.testing.assert_close(turned_done[:, (action + 1) % 4], done[:, action])
@@ -60,7 +60,7 @@ def test_the_local_network_starts_with_nothing_changing():
     network, states = build(channels=1), boards()
     for parameter in network.heads.parameters():
         torch.nn.init.zeros_(parameter)
-    assert torch.equal(network(states)[0].argmax(-1), states[:, None].expand(-1, MOVES, -1, -1))
+    assert torch.equal(network(states)[0].argmax(-1), states[:, None].expand(-1, ACTIONS, -1, -1))
 
 
 def test_done_is_that_no_cell_objects():

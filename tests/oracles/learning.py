@@ -79,38 +79,38 @@ class DenseTable:
 
 
 class ListReplay:
-    """Replay as two lists of games, oldest first; a game is a list of (bytes, targets, mask) entries."""
+    """Replay as two lists of episodes, oldest first; an episode is a list of (bytes, targets, mask) entries."""
 
     def __init__(self, capacity: int, solved_share: float, by_length: bool) -> None:
         self.capacity, self.solved_share, self.by_length = capacity, solved_share, by_length
-        self.games: dict[bool, list[list[tuple]]] = {True: [], False: []}
+        self.episodes: dict[bool, list[list[tuple]]] = {True: [], False: []}
         self.added = {True: 0, False: 0}
 
-    def add(self, game: list[tuple], solved: bool) -> None:
-        self.games[solved].append(game)
+    def add(self, episode: list[tuple], solved: bool) -> None:
+        self.episodes[solved].append(episode)
         self.added[solved] += 1
-        if len(self.games[solved]) > self.capacity:
-            del self.games[solved][0]
+        if len(self.episodes[solved]) > self.capacity:
+            del self.episodes[solved][0]
 
     def num_solved_of(self, batch_size: int) -> int:
-        if not self.games[True]:
+        if not self.episodes[True]:
             return 0
-        if not self.games[False]:
+        if not self.episodes[False]:
             return batch_size
         return int(batch_size * self.solved_share)
 
     def in_slots(self, solved: bool) -> list[list[tuple]]:
-        """The games in ring order: the game added as number i lies in slot i % capacity."""
-        games, added = self.games[solved], self.added[solved]
-        slots: list = [None] * len(games)
-        for i, game in enumerate(games):
-            slots[(added - len(games) + i) % self.capacity] = game
+        """The episodes in ring order: the episode added as number i lies in slot i % capacity."""
+        episodes, added = self.episodes[solved], self.added[solved]
+        slots: list = [None] * len(episodes)
+        for i, episode in enumerate(episodes):
+            slots[(added - len(episodes) + i) % self.capacity] = episode
         return slots
 
     def entry(self, solved: bool, draw: Sequence[float]) -> tuple:
-        games = self.in_slots(solved)
+        episodes = self.in_slots(solved)
         if self.by_length:
-            entries = [entry for game in games for entry in game]
+            entries = [entry for episode in episodes for entry in episode]
             return entries[int(draw[0] * len(entries))]
-        game = games[int(draw[0] * len(games))]
-        return game[int(draw[1] * len(game))]
+        episode = episodes[int(draw[0] * len(episodes))]
+        return episode[int(draw[1] * len(episode))]

@@ -173,7 +173,7 @@ class OracleEpisode:
         self.backpropagate(value, path)
 
     def end_step(self):
-        action = self.choose_move()
+        action = self.choose_action()
         child = self.root.children[action]
         if self.truth is not None:
             child = self.correct(action, child)
@@ -262,7 +262,7 @@ class OracleEpisode:
             return ties[-1]
         return ties[self.rng.below(len(ties))] if len(ties) > 1 else ties[0]
 
-    def choose_move(self):
+    def choose_action(self):
         config, root = self.config, self.root
         eligible = [
             a for a, child in enumerate(root.children) if not (config.avoid_loops and child.state is root.state)
@@ -274,7 +274,7 @@ class OracleEpisode:
         return self.put_off(action) if self.num_waits < int(config.patience * self.max_steps) else action
 
     def put_off(self, action):
-        """Returns a move to wait with, or `action`."""
+        """Returns an action to wait with, or `action`."""
         root = self.root.state
         waits = [a for a, child in root.children.items() if child is root or root in child.children.values()]
         if action in waits or not waits or any(state.solved for state in self.states):

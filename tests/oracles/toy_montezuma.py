@@ -1,6 +1,6 @@
 """Toy Montezuma's Revenge as a person would explain it: rooms in a dict, a list for each kind of thing."""
 
-MOVES = [(0, -1), (1, 0), (0, 1), (-1, 0)]  # north, east, south, west
+DIRECTIONS = [(0, -1), (1, 0), (0, 1), (-1, 0)]  # north, east, south, west
 
 
 class ToyMontezumaOracle:
@@ -50,7 +50,7 @@ class ToyMontezumaOracle:
         lives, over, *entry = row[5 + num_doors + num_keys :]
         reward = 0.0
         if not over:
-            target_room, target = self.target(room, cell, MOVES[action])
+            target_room, target = self.target(room, cell, DIRECTIONS[action])
             tile = self.rooms[target_room][target[1]][target[0]] if target_room in self.rooms else "-"
             enter = tile in ".@GkD"
             if tile == "^":
@@ -84,9 +84,9 @@ class ToyMontezumaOracle:
         solved = bool(over) and self.rooms[room][0][0] == "G"
         return bytes([*room, held, *cell, *closed, *present, lives, over, *entry]), reward, bool(over), solved
 
-    def target(self, room, cell, move):
-        """Returns the room and cell one move away; an edge leads to the opposite edge of the next room."""
-        x, y = cell[0] + move[0], cell[1] + move[1]
+    def target(self, room, cell, direction):
+        """Returns the room and cell one step away; an edge leads to the opposite edge of the next room."""
+        x, y = cell[0] + direction[0], cell[1] + direction[1]
         if x == -1:
             return (room[0] - 1, room[1]), (self.width - 1, y)
         if x == self.width:

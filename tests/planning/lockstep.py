@@ -11,12 +11,12 @@ from tests.oracles.planner import OracleEpisode
 
 
 def make_oracles(search: MCTS, domain, values, model=None) -> list[OracleEpisode]:
-    """Returns one oracle per slot, started exactly as the search has started its episodes."""
+    """Returns one oracle per slot, started exactly as the planner has started its episodes."""
 
-    def rules_of(world):
+    def rules_of(model):
         def successors(key):
             row = np.frombuffer(key, np.uint8)[None]
-            answer = world.successors(row)
+            answer = model.successors(row)
             return [
                 (next_row.tobytes(), *rest)
                 for next_row, *rest in zip(
@@ -120,7 +120,7 @@ def assert_same_episode(episode: Episode, oracle: OracleEpisode) -> None:
 
 
 def play_in_lockstep(domain, values, config: SearchConfig, *, batch, seed, model=None, steps=6, compare_passes=True):
-    """Plays `steps` moves both ways; episodes that finish fall silent. Returns the search and its oracles."""
+    """Makes `steps` steps both ways; episodes that finish fall silent. Returns the planner and its oracles."""
     search = MCTS(domain, values, config, batch=batch, seed=seed, model=model, num_episodes=batch)
     oracles = make_oracles(search, domain, values, model)
     running = dict(enumerate(oracles))

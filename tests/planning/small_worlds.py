@@ -8,7 +8,7 @@ from bathysphere.planning import MCTS, SearchConfig
 from tests.oracles.random_graph import RandomGraph, TableValues
 
 
-def make_world(edges: dict[int, list], *, ends=(), solved=(), max_steps=12) -> RandomGraph:
+def make_domain(edges: dict[int, list], *, ends=(), solved=(), max_steps=12) -> RandomGraph:
     """Builds a world from state -> list over actions of target or (target, reward). Other states loop."""
     num_states = 1 + max([*edges, *ends, *(t[0] if isinstance(t, tuple) else t for row in edges.values() for t in row)])
     num_actions = len(next(iter(edges.values())))
@@ -23,35 +23,35 @@ def make_world(edges: dict[int, list], *, ends=(), solved=(), max_steps=12) -> R
     return RandomGraph(target, reward, is_end, is_solved, max_steps)
 
 
-def make_search(world: RandomGraph, values, batch=1, seed=0, **options) -> MCTS:
-    """Returns a search with `values` [states] or [states, E] as its value function."""
+def make_search(domain: RandomGraph, values, batch=1, seed=0, **options) -> MCTS:
+    """Returns a planner with `values` [states] or [states, E] as its value function."""
     table = np.asarray(values, np.float32)
     table = table[:, None] if table.ndim == 1 else table
     num_episodes = options.pop("num_episodes", None)
     model = options.pop("model", None)
     config = SearchConfig(**options)
-    return MCTS(world, TableValues(table), config, batch=batch, seed=seed, num_episodes=num_episodes, model=model)
+    return MCTS(domain, TableValues(table), config, batch=batch, seed=seed, num_episodes=num_episodes, model=model)
 
 
 def plan(search: MCTS) -> None:
-    """Makes all passes of one step, but not the move."""
+    """Makes all passes of one step, without taking it."""
     search.plan()
 
 
-def entry(search: MCTS, world: RandomGraph, state: int, slot: int = 0) -> int:
+def entry(search: MCTS, domain: RandomGraph, state: int, slot: int = 0) -> int:
     """Returns where the world's state `state` lies in the arena."""
-    wanted = world.encode(np.array(state)).tobytes()
+    wanted = domain.encode(np.array(state)).tobytes()
     for k in range(int(search.arena.episodes["num_states"][slot])):
-        if search.arena.words[slot, k].tobytes()[: world.state_size] == wanted:
+        if search.arena.words[slot, k].tobytes()[: domain.state_size] == wanted:
             return k
     raise AssertionError(f"state {state} is not in the search graph")
 
 
-def count(search: MCTS, world: RandomGraph, state: int) -> int:
+def count(search: MCTS, domain: RandomGraph, state: int) -> int:
     """Returns n of a state."""
-    return int(search.arena.stats["count"][0, entry(search, world, state)])
+    return int(search.arena.stats["count"][0, entry(search, domain, state)])
 
 
-def total(search: MCTS, world: RandomGraph, state: int) -> list[float]:
+def total(search: MCTS, domain: RandomGraph, state: int) -> list[float]:
     """Returns the member sums of a state."""
-    return search.arena.sums[0, entry(search, world, state)].tolist()
+    return search.arena.sums[0, entry(search, domain, state)].tolist()

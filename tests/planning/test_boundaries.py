@@ -1,4 +1,4 @@
-"""What users hand to the search is checked where it enters, and refused with a sentence."""
+"""What users hand to the planner is checked where it enters, and refused with a sentence."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ import pytest
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, SearchConfig
 from tests.oracles.random_graph import TableValues
-from tests.planning.small_worlds import make_world
+from tests.planning.small_worlds import make_domain
 
-WORLD = make_world({0: [1, 2], 1: [2, 0], 2: [2, 1]})
+DOMAIN = make_domain({0: [1, 2], 1: [2, 0], 2: [2, 1]})
 VALUES = TableValues(np.zeros((3, 2), np.float32))
 
 
@@ -24,7 +24,7 @@ class Answers:
         return self.spoil(VALUES.evaluate(observations))
 
     def successors(self, states):
-        return self.spoil(WORLD.successors(states))
+        return self.spoil(DOMAIN.successors(states))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ class Answers:
 )
 def test_starts(starts, complaint):
     with pytest.raises(BathysphereError, match=complaint):
-        MCTS(WORLD, VALUES, starts=starts)
+        MCTS(DOMAIN, VALUES, starts=starts)
 
 
 @pytest.mark.parametrize(
@@ -50,22 +50,22 @@ def test_starts(starts, complaint):
 )
 def test_values(spoil, complaint):
     with pytest.raises(BathysphereError, match=complaint):
-        MCTS(WORLD, Answers(spoil))
+        MCTS(DOMAIN, Answers(spoil))
 
 
 def test_the_number_of_actions():
     model = Answers(lambda answer: type(answer)(*(part[:, :1] for part in answer)))
     with pytest.raises(BathysphereError, match=r"successors.*\(1, 1, 11\).*\(1, 2, 11\)"):
-        MCTS(WORLD, VALUES, model=model).step()
+        MCTS(DOMAIN, VALUES, model=model).step()
 
 
 def test_the_size_of_states():
     model = Answers(lambda answer: answer._replace(states=answer.states[..., :5]))
     with pytest.raises(BathysphereError, match=r"successors.*\(1, 2, 5\).*\(1, 2, 11\)"):
-        MCTS(WORLD, VALUES, model=model).step()
+        MCTS(DOMAIN, VALUES, model=model).step()
 
 
-def test_a_saved_search_of_another_size():
-    saved = MCTS(WORLD, VALUES, SearchConfig(), batch=2).state_dict()
+def test_a_saved_planner_of_another_size():
+    saved = MCTS(DOMAIN, VALUES, SearchConfig(), batch=2).state_dict()
     with pytest.raises(BathysphereError, match="batch"):
-        MCTS(WORLD, VALUES, SearchConfig(), batch=3).load_state_dict(saved)
+        MCTS(DOMAIN, VALUES, SearchConfig(), batch=3).load_state_dict(saved)

@@ -1,4 +1,4 @@
-"""Planning in place: not one number differs from the way through Python, and it is taken only where that holds."""
+"""Planning in compiled code: not one number differs from the way through Python; taken only where that holds."""
 
 import dataclasses
 
@@ -36,10 +36,10 @@ class Detour:
 
 def draw(seed, state_size=11):
     rng = np.random.default_rng(seed)
-    world = CompiledGraph.of(RandomGraph.draw(rng), state_size)
+    domain = CompiledGraph.of(RandomGraph.draw(rng), state_size)
     num_members = int(rng.integers(1, 6))
-    table = rng.choice([0.0, 0.25, 0.5, 1.0, -0.5], size=(len(world.target), num_members)).astype(np.float32)
-    return world, TableValues(table)
+    table = rng.choice([0.0, 0.25, 0.5, 1.0, -0.5], size=(len(domain.target), num_members)).astype(np.float32)
+    return domain, TableValues(table)
 
 
 def make_sea(size=8, num_members=5):
@@ -48,8 +48,8 @@ def make_sea(size=8, num_members=5):
     return domain, Ensemble(config, OptimiserConfig(), domain.observation, seed=0)
 
 
-def is_in_place(search):
-    """Tells by the clock: in place, the model is never asked by itself."""
+def is_compiled(search):
+    """Tells by the clock: in compiled code, the model is never called by itself."""
     search.step()
     return search.work.seconds["model"] == 0.0 and search.work.model_calls > 0
 
@@ -93,12 +93,12 @@ def test_every_option(options):
 @pytest.mark.parametrize("state_size", [11, 16])
 @pytest.mark.parametrize("num_actions", [1, 3])
 def test_states_with_and_without_padding(state_size, num_actions):
-    world, values = next(
-        (world, values)
-        for world, values in (draw(seed, state_size) for seed in range(100))
-        if world.target.shape[1] == num_actions
+    domain, values = next(
+        (domain, values)
+        for domain, values in (draw(seed, state_size) for seed in range(100))
+        if domain.target.shape[1] == num_actions
     )
-    search, _ = play_in_lockstep(world, values, CONFIG, batch=2, seed=0)
+    search, _ = play_in_lockstep(domain, values, CONFIG, batch=2, seed=0)
     assert search.work.seconds["model"] == 0.0
 
 
@@ -106,40 +106,40 @@ def test_states_with_and_without_padding(state_size, num_actions):
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("moves", [1, 3, 100])
-def test_many_moves_at_once_equal_lock_step(moves):
-    """Episodes differ in length, so that slots begin anew at different moves, each with the seed that is due then."""
+@pytest.mark.parametrize("steps", [1, 3, 100])
+def test_many_steps_at_once_equal_lock_step(steps):
+    """Episodes differ in length, so that slots begin anew at different steps, each with the seed that is due then."""
     lengths = set()
     drawn = (draw(200 + seed) for seed in range(100))
-    worlds = [(world, values) for world, values in drawn if world.is_end.sum() > 3][:NUM_GRAPHS]
-    for seed, (world, values) in enumerate(worlds):
-        starts = world.encode(np.flatnonzero(~world.is_end))
+    domains = [(domain, values) for domain, values in drawn if domain.is_end.sum() > 3][:NUM_GRAPHS]
+    for seed, (domain, values) in enumerate(domains):
+        starts = domain.encode(np.flatnonzero(~domain.is_end))
         config = dataclasses.replace(CONFIG, num_subsampled=1)
         limited = {"batch": 4, "seed": seed, "num_episodes": 15, "starts": starts}
-        fast, slow = MCTS(world, values, config, **limited), MCTS(world, Detour(values), config, **limited)
+        fast, slow = MCTS(domain, values, config, **limited), MCTS(domain, Detour(values), config, **limited)
         for _ in range(4):
-            expected = [episode for _ in range(moves) for episode in slow.step()]
-            assert told(fast.step(moves)) == told(expected)
+            expected = [episode for _ in range(steps) for episode in slow.step()]
+            assert told(fast.step(steps)) == told(expected)
             assert (fast.work.model_calls, fast.work.network_calls) == (slow.work.model_calls, slow.work.network_calls)
             state, other = fast.state_dict(), slow.state_dict()
             assert {k: v.tobytes() for k, v in state.items()} == {k: v.tobytes() for k, v in other.items()}
             check_graph(fast.arena)
-            if moves == 1:
+            if steps == 1:
                 assert fast.actions[fast.active].tolist() == slow.actions[slow.active].tolist()
             lengths |= {len(episode) for episode in expected}
-    assert moves == 1 or len(lengths) > 2
+    assert steps == 1 or len(lengths) > 2
 
 
-def test_lock_step_makes_many_moves_too():
-    world, values = draw(3)
-    one, other = (MCTS(world, Detour(values), CONFIG, batch=4, seed=1, num_episodes=9) for _ in range(2))
+def test_lock_step_makes_many_steps_too():
+    domain, values = draw(3)
+    one, other = (MCTS(domain, Detour(values), CONFIG, batch=4, seed=1, num_episodes=9) for _ in range(2))
     expected = [episode for _ in range(5) for episode in one.step()]
     assert told(other.step(5)) == told(expected)
 
 
 def test_play_equals_lock_step():
-    world, values = draw(7)
-    fast, slow = (MCTS(world, v, CONFIG, batch=3, num_episodes=11) for v in (values, Detour(values)))
+    domain, values = draw(7)
+    fast, slow = (MCTS(domain, v, CONFIG, batch=3, num_episodes=11) for v in (values, Detour(values)))
     assert told(fast.play()) == told(slow.play())
     assert 0 < fast.work.network_batches <= fast.work.network_calls
     assert fast.work.seconds["model"] == 0.0 < fast.work.seconds["sweep"]
@@ -199,8 +199,8 @@ class Doubled(Ensemble):
 
 
 def test_it_is_taken_for_compiled_rules_and_a_table():
-    assert is_in_place(MCTS(*make_sea(), CONFIG))
-    assert is_in_place(MCTS(*draw(0), CONFIG))
+    assert is_compiled(MCTS(*make_sea(), CONFIG))
+    assert is_compiled(MCTS(*draw(0), CONFIG))
 
 
 def test_replaced_rules_and_values_are_not_bypassed():
@@ -208,14 +208,14 @@ def test_replaced_rules_and_values_are_not_bypassed():
     replaced = DeepSea(DeepSeaConfig(size=8))
     replaced.successors = Shallow(domain.config).successors
     doubled = Doubled(ValuesConfig("linear", bias=False), OptimiserConfig(), domain.observation, seed=0)
-    for world in (Shallow(domain.config), Wrapped(domain), replaced):
-        assert not is_in_place(MCTS(world, values, CONFIG))
-    assert not is_in_place(MCTS(domain, doubled, CONFIG))
+    for other in (Shallow(domain.config), Wrapped(domain), replaced):
+        assert not is_compiled(MCTS(other, values, CONFIG))
+    assert not is_compiled(MCTS(domain, doubled, CONFIG))
 
 
 def test_another_model_is_asked():
     domain, values = make_sea()
-    assert not is_in_place(MCTS(domain, values, CONFIG, model=DeepSea(domain.config)))
+    assert not is_compiled(MCTS(domain, values, CONFIG, model=DeepSea(domain.config)))
 
 
 @pytest.mark.parametrize(
@@ -228,25 +228,25 @@ def test_another_model_is_asked():
     ],
 )
 def test_a_table_that_does_not_fit_is_left_alone(spoil):
-    world, values = draw(1)
+    domain, values = draw(1)
     detour = Detour(values)
     detour.table = spoil(np.repeat(values.table, 2, axis=1)[:, ::2])
-    assert not is_in_place(MCTS(world, detour, CONFIG))
+    assert not is_compiled(MCTS(domain, detour, CONFIG))
 
 
 def test_features_and_grids_are_left_alone():
-    world, values = draw(1)
-    grid = dataclasses.replace(world, observation=Categories((2, 1), len(world.target)))
-    assert not is_in_place(MCTS(grid, values, CONFIG))
-    assert not is_in_place(MCTS(dataclasses.replace(world, observation=Features(1)), values, CONFIG))
+    domain, values = draw(1)
+    grid = dataclasses.replace(domain, observation=Categories((2, 1), len(domain.target)))
+    assert not is_compiled(MCTS(grid, values, CONFIG))
+    assert not is_compiled(MCTS(dataclasses.replace(domain, observation=Features(1)), values, CONFIG))
 
 
 # What is refused.
 
 
 def test_numbers_that_are_not_finite():
-    world, values = draw(2)
-    search = MCTS(world, values, CONFIG)
+    domain, values = draw(2)
+    search = MCTS(domain, values, CONFIG)
     values.table[1:] = np.nan
     with pytest.raises(BathysphereError, match=r"not finite.*learning rate"):
         search.step(20)
@@ -272,7 +272,7 @@ def below(numbers, cells, state):
 @pytest.mark.parametrize("shift", [-1, 1])
 def test_a_category_beside_the_table(shift):
     graph, values = draw(2)
-    world = Lost.of(graph)
-    world.shift = shift
+    domain = Lost.of(graph)
+    domain.shift = shift
     with pytest.raises(BathysphereError, match=r"category .* outside 0 to \d+; .*check_domain"):
-        MCTS(world, values, CONFIG).step(20)
+        MCTS(domain, values, CONFIG).step(20)

@@ -12,7 +12,7 @@ from tests.oracles.compiled_graph import CompiledGraph
 from tests.oracles.random_graph import HashedValues, RandomGraph, TableValues
 
 CONFIG = SearchConfig(passes=5, max_steps=8, risk_coef=1.0, final_ties="random")
-NOISE = 10**6  # a seed of values that nobody should plan with
+NOISE = 10**6  # a seed of values that no step should be planned with
 
 
 class ChangingValues(HashedValues):
@@ -31,30 +31,30 @@ class ChangingValues(HashedValues):
 class Beginnings:
     """Start states of a random graph. Each time some are taken, the values become those of the next generation."""
 
-    def __init__(self, world, values):
-        self._world, self._values = world, values
+    def __init__(self, domain, values):
+        self._domain, self._values = domain, values
         self.generation = 0
 
     def take(self, numbers, ahead):
         self.generation += 1
         self._values._seed = self.generation
-        return self._world.initial(len(numbers), np.random.default_rng(numbers[0]))
+        return self._domain.initial(len(numbers), np.random.default_rng(numbers[0]))
 
 
 def told(episodes):
     return [(e.index, e.states.tobytes(), e.actions.tolist(), e.search_values.tolist()) for e in episodes]
 
 
-def make(steady, world_seed=0, batch=1):
-    world = RandomGraph.draw(np.random.default_rng(world_seed))
+def make(steady, domain_seed=0, batch=1):
+    domain = RandomGraph.draw(np.random.default_rng(domain_seed))
     values = ChangingValues(3)
-    search = MCTS(world, values, CONFIG, batch=batch, starts=Beginnings(world, values), steady=steady)
+    search = MCTS(domain, values, CONFIG, batch=batch, starts=Beginnings(domain, values), steady=steady)
     return values, search
 
 
-@pytest.mark.parametrize("world_seed", [0, 1, 2, 4, 5])
-def test_an_episode_does_not_notice_that_values_change(world_seed):
-    (values, search), (_, undisturbed) = make(True, world_seed), make(False, world_seed)
+@pytest.mark.parametrize("domain_seed", [0, 1, 2, 4, 5])
+def test_an_episode_does_not_notice_that_values_change(domain_seed):
+    (values, search), (_, undisturbed) = make(True, domain_seed), make(False, domain_seed)
     episodes, expected = [], []
     for step in range(100):
         values._seed = NOISE + step
@@ -63,7 +63,7 @@ def test_an_episode_does_not_notice_that_values_change(world_seed):
     assert len(episodes) > 5
     assert told(episodes) == told(expected)
     # Without steady values it does notice.
-    values, search = make(False, world_seed)
+    values, search = make(False, domain_seed)
     noticed = []
     for step in range(100):
         values._seed = NOISE + step
@@ -82,10 +82,10 @@ def test_each_slot_has_the_values_of_its_own_beginning():
     ]
     assert np.array_equal(steady.evaluate(observations, slots), expected)
     steady.begin(np.array([1]), ChangingValues(3, 10))
-    assert sum(name.endswith("seed") for name in steady.state_dict()) == 3  # nobody needs the first any more
+    assert sum(name.endswith("seed") for name in steady.state_dict()) == 3  # no slot needs the first any more
 
 
-def test_a_resumed_search_goes_on_with_the_values_of_its_episodes():
+def test_a_resumed_planner_goes_on_with_the_values_of_its_episodes():
     (values, search), (other_values, other) = make(True, batch=4), make(True, batch=4)
     for step in range(21):
         values._seed = NOISE + step
@@ -98,11 +98,11 @@ def test_a_resumed_search_goes_on_with_the_values_of_its_episodes():
 
 
 def test_processes_keep_to_the_values_of_their_episodes():
-    def make_crew(processes):
-        world, values = RandomGraph.draw(np.random.default_rng(5)), ChangingValues(2)
-        return values, Pool(world, values, CONFIG, batch=5, workers=2, processes=processes, steady=True)
+    def make_pool(processes):
+        domain, values = RandomGraph.draw(np.random.default_rng(5)), ChangingValues(2)
+        return values, Pool(domain, values, CONFIG, batch=5, workers=2, processes=processes, steady=True)
 
-    (values, here), (other_values, elsewhere) = make_crew(1), make_crew(2)
+    (values, here), (other_values, elsewhere) = make_pool(1), make_pool(2)
     for step in range(40):
         values._seed = other_values._seed = step // 3
         assert told(here.step()) == told(elsewhere.step())
@@ -113,18 +113,18 @@ class CopiedTable(TableValues):
         return CopiedTable(self.table.copy())
 
 
-def test_a_table_is_not_played_in_place_but_gives_the_same_episodes():
+def test_a_table_is_not_played_in_compiled_code_but_gives_the_same_episodes():
     rng = np.random.default_rng(3)
-    world = CompiledGraph.of(RandomGraph.draw(rng))
-    values = CopiedTable(rng.normal(size=(len(world.target), 2)).astype(np.float32))
-    steady, in_place = (
-        MCTS(world, values, CONFIG, batch=3, num_episodes=30, steady=steady) for steady in (True, False)
+    domain = CompiledGraph.of(RandomGraph.draw(rng))
+    values = CopiedTable(rng.normal(size=(len(domain.target), 2)).astype(np.float32))
+    steady, compiled = (
+        MCTS(domain, values, CONFIG, batch=3, num_episodes=30, steady=steady) for steady in (True, False)
     )
-    assert told(steady.play()) == told(in_place.play())
-    assert steady.work.seconds["model"] > 0 == in_place.work.seconds["model"]
+    assert told(steady.play()) == told(compiled.play())
+    assert steady.work.seconds["model"] > 0 == compiled.work.seconds["model"]
 
 
 def test_values_that_cannot_be_copied_are_refused():
-    world = RandomGraph.draw(np.random.default_rng(0))
+    domain = RandomGraph.draw(np.random.default_rng(0))
     with pytest.raises(BathysphereError, match="snapshot method, and HashedValues has none"):
-        MCTS(world, HashedValues(2), CONFIG, steady=True)
+        MCTS(domain, HashedValues(2), CONFIG, steady=True)

@@ -18,8 +18,8 @@ QUICK = numba.config.DISABLE_JIT
 
 def draw(seed, num_members=3):
     rng = np.random.default_rng(seed)
-    world = RandomGraph.draw(rng)
-    return world, TableValues(rng.normal(size=(len(world.target), num_members)).astype(np.float32))
+    domain = RandomGraph.draw(rng)
+    return domain, TableValues(rng.normal(size=(len(domain.target), num_members)).astype(np.float32))
 
 
 CONFIGS = st.builds(
@@ -41,9 +41,9 @@ CONFIGS = st.builds(
 
 @pytest.mark.kernels
 @settings(max_examples=15 if QUICK else 60, derandomize=True)
-@given(config=CONFIGS, world_seed=st.integers(0, 1000), batch=st.integers(1, 4), steps=st.integers(1, 12))
-def test_invariants_hold_whatever_is_played(config, world_seed, batch, steps):
-    search = MCTS(*draw(world_seed), config, batch=batch, seed=world_seed)
+@given(config=CONFIGS, domain_seed=st.integers(0, 1000), batch=st.integers(1, 4), steps=st.integers(1, 12))
+def test_invariants_hold_whatever_is_played(config, domain_seed, batch, steps):
+    search = MCTS(*draw(domain_seed), config, batch=batch, seed=domain_seed)
     for _ in range(steps):
         for episode in search.step():
             assert 1 <= len(episode) <= config.max_steps
@@ -53,10 +53,10 @@ def test_invariants_hold_whatever_is_played(config, world_seed, batch, steps):
 
 @pytest.mark.kernels
 @settings(max_examples=10 if QUICK else 30, derandomize=True)
-@given(passes=st.integers(1, 12), world_seed=st.integers(0, 1000), steps=st.integers(1, 8))
-def test_invariants_hold_without_a_table(passes, world_seed, steps):
+@given(passes=st.integers(1, 12), domain_seed=st.integers(0, 1000), steps=st.integers(1, 8))
+def test_invariants_hold_without_a_table(passes, domain_seed, steps):
     config = SearchConfig(passes=passes, avoid_loops=False, transpositions=False)
-    search = MCTS(*draw(world_seed), config, batch=2, seed=world_seed)
+    search = MCTS(*draw(domain_seed), config, batch=2, seed=domain_seed)
     for _ in range(steps):
         search.step()
         check_graph(search.arena, transpositions=False)
@@ -64,9 +64,9 @@ def test_invariants_hold_without_a_table(passes, world_seed, steps):
 
 def planned_arena():
     """Returns a healthy arena with a few expanded states, one step into an episode."""
-    world = RandomGraph.draw(np.random.default_rng(8))
-    values = TableValues(np.random.default_rng(0).normal(size=(len(world.target), 3)).astype(np.float32))
-    search = MCTS(world, values, SearchConfig(passes=12), seed=3)
+    domain = RandomGraph.draw(np.random.default_rng(8))
+    values = TableValues(np.random.default_rng(0).normal(size=(len(domain.target), 3)).astype(np.float32))
+    search = MCTS(domain, values, SearchConfig(passes=12), seed=3)
     search.step()
     plan(search)
     check_graph(search.arena)
@@ -207,8 +207,8 @@ def test_an_arena_that_grows_plays_like_one_that_need_not(transpositions, monkey
 
 
 def test_growth_keeps_everything():
-    world, values = draw(6)
-    search = MCTS(world, values, SearchConfig(passes=15), batch=2)
+    domain, values = draw(6)
+    search = MCTS(domain, values, SearchConfig(passes=15), batch=2)
     search.step()
     arena, sizes = search.arena, search.sizes
     small = unpack(pack(arena), sizes, memory_limit=2**30)
@@ -263,13 +263,13 @@ def test_pack_and_unpack():
 @pytest.mark.kernels
 def test_the_table_is_never_cleared_and_never_wrong():
     """Five episodes after each other in one slot, each compared with a planner that starts from nothing."""
-    world, values = draw(5)
+    domain, values = draw(5)
     config = SearchConfig(passes=6, risk_coef=1.0, max_steps=4)
-    starts = world.encode(np.flatnonzero(~world.is_end)[:5])
-    search = MCTS(world, values, config, seed=4, num_episodes=5, starts=starts)
+    starts = domain.encode(np.flatnonzero(~domain.is_end)[:5])
+    search = MCTS(domain, values, config, seed=4, num_episodes=5, starts=starts)
     table = search.arena.lookup
     for number in range(5):
-        (oracle,) = make_oracles(search, world, values)
+        (oracle,) = make_oracles(search, domain, values)
         assert search.arena.episodes["stamp"][0] == number + 1
         finished = []
         while not finished:

@@ -1,4 +1,4 @@
-"""What the search says about itself."""
+"""What a planner says about itself."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from bathysphere.planning import MCTS, SearchConfig
 from bathysphere.planning.inspect import root_report, search_graph
 from tests.oracles.random_graph import HashedValues, RandomGraph, TableValues
 from tests.planning.lockstep import make_oracles
-from tests.planning.small_worlds import make_search, make_world, plan
+from tests.planning.small_worlds import make_domain, make_search, plan
 
 
 def test_a_report_in_numbers():
-    world = make_world({0: [(1, 1.0), 2, 0], 1: [1] * 3, 2: [2] * 3})
-    search = make_search(world, [[0, 0], [1, 3], [4, 4]], passes=1, discount=0.5, risk_coef=2.0)
+    domain = make_domain({0: [(1, 1.0), 2, 0], 1: [1] * 3, 2: [2] * 3})
+    search = make_search(domain, [[0, 0], [1, 3], [4, 4]], passes=1, discount=0.5, risk_coef=2.0)
     plan(search)
     report = root_report(search, 0)
     assert report.q.tolist() == [[1.5, 2.5], [2.0, 2.0], [0.0, 0.0]]
@@ -25,7 +25,7 @@ def test_a_report_in_numbers():
     assert report.votes.tolist() == [1.0, 1.0, 0.0]
     assert report.excluded == (None, None, "stays where it is")
     assert report.chosen == 0
-    assert (report.step, world.number(report.state)) == (0, 0)
+    assert (report.step, domain.number(report.state)) == (0, 0)
     lines = str(report).splitlines()
     assert "a0 is next" in lines[0]
     assert lines[2].startswith("> a0")
@@ -33,8 +33,8 @@ def test_a_report_in_numbers():
 
 
 def test_penalties_are_in_the_scores_and_not_in_the_estimates():
-    world = make_world({0: [1], 1: [0]})
-    search = make_search(world, [0, 0], passes=2, discount=1.0, episode_penalty=0.25, avoid_loops=False)
+    domain = make_domain({0: [1], 1: [0]})
+    search = make_search(domain, [0, 0], passes=2, discount=1.0, episode_penalty=0.25, avoid_loops=False)
     for visits in ([0], [1], [1], [2]):  # how often the child has been a root: 1, 0, 1, 0, ...
         plan(search)
         report = root_report(search, 0)
@@ -43,9 +43,9 @@ def test_penalties_are_in_the_scores_and_not_in_the_estimates():
         search.act()
 
 
-def test_looking_at_a_move_that_waits_changes_nothing():
-    world = make_world({0: [0, 1], 1: [1, 1]})
-    search = make_search(world, [0, 1], passes=2, merge_nodes=True, patience=0.5)
+def test_looking_at_a_step_that_waits_changes_nothing():
+    domain = make_domain({0: [0, 1], 1: [1, 1]})
+    search = make_search(domain, [0, 1], passes=2, merge_nodes=True, patience=0.5)
     for _ in range(3):
         plan(search)
         before = {name: array.copy() for name, array in search.state_dict().items()}
@@ -56,13 +56,13 @@ def test_looking_at_a_move_that_waits_changes_nothing():
 
 @pytest.mark.parametrize("options", [{}, {"risk": "vote", "final_ties": "random"}, {"bonus": "ucb1"}])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_move_is_the_one_reported_and_looking_changes_nothing(options, seed):
+def test_the_step_is_the_one_reported_and_looking_changes_nothing(options, seed):
     rng = np.random.default_rng(seed)
-    world = RandomGraph.draw(rng)
-    values = TableValues(rng.choice([0.0, 1.0], size=(len(world.target), 3)).astype(np.float32))
+    domain = RandomGraph.draw(rng)
+    values = TableValues(rng.choice([0.0, 1.0], size=(len(domain.target), 3)).astype(np.float32))
     config = SearchConfig(passes=6, risk_coef=1.0, episode_penalty=0.1, num_subsampled=2, **options)
-    watched, alone = (MCTS(world, values, config, batch=2, seed=seed) for _ in range(2))
-    (oracle, _) = make_oracles(watched, world, values)
+    watched, alone = (MCTS(domain, values, config, batch=2, seed=seed) for _ in range(2))
+    (oracle, _) = make_oracles(watched, domain, values)
     for _ in range(5):
         plan(watched)
         report = root_report(watched, 0)
@@ -94,7 +94,7 @@ def test_the_graph_of_a_dive():
     assert graph.states[graph.root].tolist() == search.root_states[1].tolist()
     assert graph.root_visits[[0, graph.root]].tolist() == [1, 1]
     reached = graph.depth >= 0
-    assert (graph.depth[reached] == y[reached] - 1).all()  # every move sinks, and the root is one row down
+    assert (graph.depth[reached] == y[reached] - 1).all()  # every step sinks, and the root is one row down
     assert graph.depth[0] == -1  # nothing leads back up
     expanded = graph.child[:, 0] >= 0
     assert (y[graph.child[expanded]] == y[expanded, None] + 1).all()
@@ -107,8 +107,8 @@ def test_the_graph_of_a_dive():
 
 
 def test_nothing_to_report_is_a_sentence():
-    world = make_world({0: [1], 1: [2]}, ends=[2])
-    search = make_search(world, [0, 0, 0], batch=2, num_episodes=1, passes=1)
+    domain = make_domain({0: [1], 1: [2]}, ends=[2])
+    search = make_search(domain, [0, 0, 0], batch=2, num_episodes=1, passes=1)
     with pytest.raises(BathysphereError, match="not been expanded"):
         root_report(search, 0)
     with pytest.raises(BathysphereError, match=r"slot 1; running slots: \[0\]"):

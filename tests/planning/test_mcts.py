@@ -1,4 +1,4 @@
-"""The search as its users see it, and its semantics in numbers computed by hand."""
+"""The planner as its users see it, and its semantics in numbers computed by hand."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,13 @@ from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, SearchConfig
 from bathysphere.planning.graph.arena import check_graph
 from tests.oracles.random_graph import RandomGraph, TableValues
-from tests.planning.small_worlds import count, entry, make_search, make_world, plan, total
+from tests.planning.small_worlds import count, entry, make_domain, make_search, plan, total
 
 
 def draw(seed=5):
     rng = np.random.default_rng(seed)
-    world = RandomGraph.draw(rng)
-    return world, TableValues(rng.choice([0.0, 0.5, 1.0], size=(len(world.target), 4)).astype(np.float32))
+    domain = RandomGraph.draw(rng)
+    return domain, TableValues(rng.choice([0.0, 0.5, 1.0], size=(len(domain.target), 4)).astype(np.float32))
 
 
 def fingerprint(episodes):
@@ -49,23 +49,23 @@ def test_without_num_episodes_it_never_ends():
 
 
 def test_starts_are_used_in_order_and_again():
-    world, values = draw()
-    starts = world.encode(np.flatnonzero(~world.is_end)[:3])
-    episodes = MCTS(world, values, SearchConfig(passes=2), batch=2, starts=starts, num_episodes=7).play()
+    domain, values = draw()
+    starts = domain.encode(np.flatnonzero(~domain.is_end)[:3])
+    episodes = MCTS(domain, values, SearchConfig(passes=2), batch=2, starts=starts, num_episodes=7).play()
     assert [e.states[0].tobytes() for e in episodes] == [starts[k % 3].tobytes() for k in range(7)]
 
 
 @pytest.mark.parametrize("options", [{}, {"merge_nodes": True, "patience": 0.5}], ids=["tree", "merged and patient"])
 def test_it_resumes_in_mid_episode_bit_for_bit(options):
-    world, values = draw()
+    domain, values = draw()
     config = SearchConfig(passes=6, risk_coef=1.0, num_subsampled=2, final_ties="random", **options)
-    model = world.misled(np.random.default_rng(0), 0.1)
-    search = MCTS(world, values, config, batch=3, seed=1, num_episodes=12, model=model)
+    model = domain.misled(np.random.default_rng(0), 0.1)
+    search = MCTS(domain, values, config, batch=3, seed=1, num_episodes=12, model=model)
     for _ in range(3):
         search.step()
     saved = {name: array.copy() for name, array in search.state_dict().items()}
     straight_on = search.play()
-    other = MCTS(world, values, config, batch=3, seed=999, num_episodes=12, model=model)
+    other = MCTS(domain, values, config, batch=3, seed=999, num_episodes=12, model=model)
     other.load_state_dict(saved)
     assert fingerprint(other.play()) == fingerprint(straight_on)
     assert other.work.model_errors == search.work.model_errors
@@ -80,13 +80,13 @@ class WrongShape:
 
 
 def test_bad_input_is_a_sentence():
-    world, values = draw()
+    domain, values = draw()
     with pytest.raises(BathysphereError, match=r"values\.evaluate returned shape \(1, 2\).*\(1, 3\)"):
-        MCTS(world, WrongShape())
+        MCTS(domain, WrongShape())
     with pytest.raises(BathysphereError, match=r"num_subsampled is 5.*only 4 members"):
-        MCTS(world, values, SearchConfig(num_subsampled=5))
+        MCTS(domain, values, SearchConfig(num_subsampled=5))
     with pytest.raises(BathysphereError, match="batch is 0"):
-        MCTS(world, values, batch=0)
+        MCTS(domain, values, batch=0)
 
 
 @pytest.mark.parametrize(
@@ -117,27 +117,27 @@ def test_bad_settings_are_a_sentence(options, complaint):
 
 
 def test_an_end_is_not_a_truncation_and_not_a_success():
-    world = make_world({0: [1], 1: [2]}, ends=[2])
-    (episode,) = make_search(world, [0, 0, 0], num_episodes=1).play()
+    domain = make_domain({0: [1], 1: [2]}, ends=[2])
+    (episode,) = make_search(domain, [0, 0, 0], num_episodes=1).play()
     assert (len(episode), episode.truncated, episode.solved) == (2, False, False)
-    world = make_world({0: [1], 1: [2]}, ends=[2], solved=[2])
-    (episode,) = make_search(world, [0, 0, 0], num_episodes=1).play()
+    domain = make_domain({0: [1], 1: [2]}, ends=[2], solved=[2])
+    (episode,) = make_search(domain, [0, 0, 0], num_episodes=1).play()
     assert (len(episode), episode.truncated, episode.solved) == (2, False, True)
 
 
 def test_the_step_limit_truncates_and_changes_no_value():
-    world = make_world({0: [1], 1: [2], 2: [3]}, ends=[3])
-    (episode,) = make_search(world, [0, 8, 8, 0], max_steps=2, passes=2, discount=1.0, num_episodes=1).play()
+    domain = make_domain({0: [1], 1: [2], 2: [3]}, ends=[3])
+    (episode,) = make_search(domain, [0, 8, 8, 0], max_steps=2, passes=2, discount=1.0, num_episodes=1).play()
     assert (len(episode), episode.truncated, episode.solved) == (2, True, False)
     # Backed up to 0: 8. Backed up to 1: 8 from state 2, then 0 from the end behind it.
     assert episode.search_values.ravel().tolist() == [(0 + 8) / 2, (8 + 8 + 0) / 3]
-    (episode,) = make_search(world, [0, 8, 8, 0], max_steps=3, num_episodes=1).play()
+    (episode,) = make_search(domain, [0, 8, 8, 0], max_steps=3, num_episodes=1).play()
     assert (len(episode), episode.truncated) == (3, False)  # the end comes first
 
 
 # The semantics, in numbers. Worlds with one action leave nothing to choose.
 
-CHAIN = make_world({0: [(1, 1.0)], **{i: [i + 1] for i in range(1, 40)}})
+CHAIN = make_domain({0: [(1, 1.0)], **{i: [i + 1] for i in range(1, 40)}})
 
 
 def test_the_network_value_is_the_first_visit_and_a_leaf_is_not_updated():
@@ -170,29 +170,29 @@ def test_ten_passes_give_the_first_root_ten_values_and_the_kept_subtree_ten_more
 
 def test_equal_states_share_statistics_but_are_expanded_apart():
     cliff = (5, -100.0)
-    world = make_world({0: [1, 2], 1: [3, cliff], 2: [3, cliff], 3: [4, cliff], 4: [4, cliff]}, ends=[5])
+    domain = make_domain({0: [1, 2], 1: [3, cliff], 2: [3, cliff], 3: [4, cliff], 4: [4, cliff]}, ends=[5])
     values = [0, 10, 9, -4, -4, 0]
     options = {"discount": 1.0, "avoid_loops": False}
     # Leaves: 0; 1; 3 below 1; 2; 3 below 2 (again a leaf, though known); 4 below 3 below 1.
-    search = make_search(world, values, passes=5, **options)
+    search = make_search(domain, values, passes=5, **options)
     plan(search)
-    assert (count(search, world, 3), count(search, world, 2), search.work.model_calls) == (1, 2, 4)
-    assert (total(search, world, 2), total(search, world, 0)) == ([9 - 4], [0 + 10 - 4 + 9 - 4])
-    search = make_search(world, values, passes=6, **options)
+    assert (count(search, domain, 3), count(search, domain, 2), search.work.model_calls) == (1, 2, 4)
+    assert (total(search, domain, 2), total(search, domain, 0)) == ([9 - 4], [0 + 10 - 4 + 9 - 4])
+    search = make_search(domain, values, passes=6, **options)
     plan(search)
-    assert (count(search, world, 3), search.work.model_calls) == (2, 5)
+    assert (count(search, domain, 3), search.work.model_calls) == (2, 5)
 
 
 def test_merged_nodes_are_expanded_once_and_walked_through():
     cliff = (6, -100.0)
-    world = make_world({0: [1, 2], 1: [3, cliff], 2: [3, cliff], 3: [4, cliff], 4: [5, cliff]}, ends=[6])
+    domain = make_domain({0: [1, 2], 1: [3, cliff], 2: [3, cliff], 3: [4, cliff], 4: [5, cliff]}, ends=[6])
     values = [0, 10, 9, -4, -4, -4, 0]
     # Leaves: 0; 1; 3 below 1; 2; 4 below 3 below 2, for 3 is known; from then on 1 and 2 have the same below them.
-    search = make_search(world, values, passes=5, discount=1.0, merge_nodes=True)
+    search = make_search(domain, values, passes=5, discount=1.0, merge_nodes=True)
     plan(search)
     assert search.work.model_calls == 5
-    assert (count(search, world, 1), count(search, world, 2), count(search, world, 3)) == (2, 2, 2)
-    assert total(search, world, 0) == [0 + 10 - 4 + 9 - 4]
+    assert (count(search, domain, 1), count(search, domain, 2), count(search, domain, 3)) == (2, 2, 2)
+    assert total(search, domain, 0) == [0 + 10 - 4 + 9 - 4]
     check_graph(search.arena)
 
 
@@ -201,12 +201,12 @@ CROSSROADS = {0: [0, 1, 2, 3], 1: [1, 0, 1, 1], 3: [4, 4, 4, 4], 4: [(5, 10.0)] 
 HOPES = [0, -3, 5, 1, 1, 0]  # of the trap too much
 
 
-def test_patience_thinks_before_a_move_that_cannot_be_taken_back():
+def test_patience_thinks_before_a_step_that_cannot_be_taken_back():
     options = {"passes": 2, "num_episodes": 1, "dead_end_value": -2.0}
-    world = make_world(CROSSROADS, ends=[5], solved=[5], max_steps=12)
-    (hasty,) = make_search(world, HOPES, merge_nodes=True, **options).play()
+    domain = make_domain(CROSSROADS, ends=[5], solved=[5], max_steps=12)
+    (hasty,) = make_search(domain, HOPES, merge_nodes=True, **options).play()
     assert (hasty.actions[0], hasty.solved, hasty.num_waits) == (2, False, 0)
-    (patient,) = make_search(world, HOPES, merge_nodes=True, patience=0.5, **options).play()
+    (patient,) = make_search(domain, HOPES, merge_nodes=True, patience=0.5, **options).play()
     assert patient.solved
     waits = patient.num_waits
     assert len(patient) == waits + 3
@@ -215,20 +215,20 @@ def test_patience_thinks_before_a_move_that_cannot_be_taken_back():
 
 
 def test_patience_walks_to_and_fro_where_it_cannot_stay():
-    world = make_world({**CROSSROADS, 0: [1, 1, 2, 3]}, ends=[5], solved=[5], max_steps=20)
+    domain = make_domain({**CROSSROADS, 0: [1, 1, 2, 3]}, ends=[5], solved=[5], max_steps=20)
     hopes = [0, 6, *HOPES[2:]]  # the way back is known once 1 has been looked at
     options = {"passes": 3, "num_episodes": 1, "dead_end_value": -2.0, "merge_nodes": True, "episode_penalty": 9.0}
-    (hasty,) = make_search(world, hopes, **options).play()
+    (hasty,) = make_search(domain, hopes, **options).play()
     assert not hasty.solved
-    (patient,) = make_search(world, hopes, **options, patience=0.5).play()
+    (patient,) = make_search(domain, hopes, **options, patience=0.5).play()
     assert patient.solved
     assert len(patient) - 3 >= 2
     assert len(np.unique(patient.states[:-3], axis=0)) == 2
 
 
 def test_patience_has_an_end_and_penalties_do_not_count_it():
-    world = make_world({0: [0, 1], 1: [1, 1]}, max_steps=10)
-    search = make_search(world, [0, 0], passes=2, merge_nodes=True, patience=0.45, episode_penalty=1.0, num_episodes=1)
+    domain = make_domain({0: [0, 1], 1: [1, 1]}, max_steps=10)
+    search = make_search(domain, [0, 0], passes=2, merge_nodes=True, patience=0.45, episode_penalty=1.0, num_episodes=1)
     visits = []
     for _ in range(5):
         search.step()
@@ -238,7 +238,7 @@ def test_patience_has_an_end_and_penalties_do_not_count_it():
     assert visits == [0, 0, 0, 0, 1]
 
 
-BACK_AND_FORTH = make_world({0: [0, 1], 1: [0, 1]})
+BACK_AND_FORTH = make_domain({0: [0, 1], 1: [0, 1]})
 
 
 @pytest.mark.parametrize(("dead_end", "root", "child"), [(-1.0, 4 + 2 - 0.5, (3, 2)), (None, 4 + 2 + 2, (4, 1))])
@@ -250,7 +250,7 @@ def test_a_dead_end_belongs_to_the_path(dead_end, root, child):
     assert (total(search, BACK_AND_FORTH, 1), count(search, BACK_AND_FORTH, 1)) == ([child[0]], child[1])
 
 
-def test_only_staying_is_forbidden_for_moves():
+def test_only_staying_is_forbidden_for_steps():
     search = make_search(BACK_AND_FORTH, [0, 0], passes=3, num_episodes=1, max_steps=5)
     (episode,) = search.play()
     assert episode.actions.tolist() == [1, 0, 1, 0, 1]
@@ -259,12 +259,12 @@ def test_only_staying_is_forbidden_for_moves():
 
 
 def test_where_nothing_is_allowed_everything_is():
-    (episode,) = make_search(make_world({0: [0, 0]}), [0], num_episodes=1, max_steps=2).play()
+    (episode,) = make_search(make_domain({0: [0, 0]}), [0], num_episodes=1, max_steps=2).play()
     assert len(episode) == 2
 
 
 def test_penalties_accumulate_and_never_enter_sums():
-    world = make_world({0: [1, 2], 1: [0, 0], 2: [2, 2]})
+    domain = make_domain({0: [1, 2], 1: [0, 0], 2: [2, 2]})
     options = {
         "passes": 4,
         "episode_penalty": 0.2,
@@ -272,14 +272,14 @@ def test_penalties_accumulate_and_never_enter_sums():
         "discount": 1.0,
         "avoid_loops": False,
     }
-    search = make_search(world, [1, 1, 0.5], **options)
+    search = make_search(domain, [1, 1, 0.5], **options)
     actions = []
     for _ in range(6):
         search.step()
         actions.append(int(search.actions[0]))
     # Without penalties, 0 and 1 in turn would be best for ever; each visit makes 1 worth 0.2 less.
     assert actions == [0, 1, 0, 1, 1, 1]
-    visits = [int(search.arena.stats["root_visits"][0, entry(search, world, s)]) for s in (0, 1, 2)]
+    visits = [int(search.arena.stats["root_visits"][0, entry(search, domain, s)]) for s in (0, 1, 2)]
     assert visits == [3, 2, 1]
     assert (search.arena.stats["path_visits"][0] == 0).all()
     plain = make_search(CHAIN, [3] * 41, passes=5)
@@ -300,10 +300,10 @@ def test_nothing_outlives_the_episode():
     assert search.arena.episodes["num_states"][0] == 1
 
 
-STAR = make_world({0: [1, 2, 3], 1: [1] * 3, 2: [2] * 3, 3: [3] * 3})
+STAR = make_domain({0: [1, 2, 3], 1: [1] * 3, 2: [2] * 3, 3: [3] * 3})
 
 
-def test_ties_between_moves_go_to_the_highest_action():
+def test_ties_between_steps_go_to_the_highest_action():
     firsts = set()
     for seed in range(20):
         search = make_search(STAR, [0, 1, 1, 1], seed=seed, passes=1)
@@ -354,26 +354,26 @@ def test_drawn_members_rank_but_all_members_learn():
 
 
 def test_targets_are_read_when_the_episode_ends():
-    world = make_world({0: [1], 1: [0]})
-    search = make_search(world, [1, 0], passes=2, max_steps=3, discount=0.5, avoid_loops=False)
+    domain = make_domain({0: [1], 1: [0]})
+    search = make_search(domain, [1, 0], passes=2, max_steps=3, discount=0.5, avoid_loops=False)
     plan(search)
-    then = total(search, world, 0)[0] / count(search, world, 0)
+    then = total(search, domain, 0)[0] / count(search, domain, 0)
     search.act()
     search.step()
     plan(search)
-    now = total(search, world, 0)[0] / count(search, world, 0)
+    now = total(search, domain, 0)[0] / count(search, domain, 0)
     (episode,) = search.act()
-    assert world.number(episode.states).tolist() == [0, 1, 0]
+    assert domain.number(episode.states).tolist() == [0, 1, 0]
     assert episode.search_values[0, 0] == episode.search_values[2, 0] == now != then
 
 
 def test_an_end_has_value_zero_without_spread_so_death_may_look_best():
-    world = make_world({0: [1, 2], 2: [2, 2]}, ends=[1])
-    search = make_search(world, [[0, 0], [100, 900], [-1.0, -1.1]], risk_coef=3.0, passes=1, num_episodes=1)
+    domain = make_domain({0: [1, 2], 2: [2, 2]}, ends=[1])
+    search = make_search(domain, [[0, 0], [100, 900], [-1.0, -1.1]], risk_coef=3.0, passes=1, num_episodes=1)
     (episode,) = search.step()
     assert (episode.actions.tolist(), episode.solved) == ([0], False)
     (episode,) = make_search(
-        world, [[0, 0], [100, 900], [-1.0, -1.1]], risk_coef=50.0, passes=1, max_steps=1, num_episodes=1
+        domain, [[0, 0], [100, 900], [-1.0, -1.1]], risk_coef=50.0, passes=1, max_steps=1, num_episodes=1
     ).play()  # a spread of 0.05 weighs more than the mean of -1.05
     assert episode.actions.tolist() == [1]
 
@@ -381,13 +381,13 @@ def test_an_end_has_value_zero_without_spread_so_death_may_look_best():
 # An erring model.
 
 
-def test_a_wrong_model_is_corrected_on_the_move_and_counted():
-    world = make_world({0: [(1, 0.0)], 1: [2], 2: [3]}, ends=[3])
-    model = make_world({0: [(2, 5.0)], 1: [2], 2: [3], 3: [3]})
-    search = make_search(world, [0, 7, 0, 0], model=model, passes=3, num_episodes=1)
+def test_a_wrong_model_is_corrected_on_the_step_and_counted():
+    domain = make_domain({0: [(1, 0.0)], 1: [2], 2: [3]}, ends=[3])
+    model = make_domain({0: [(2, 5.0)], 1: [2], 2: [3], 3: [3]})
+    search = make_search(domain, [0, 7, 0, 0], model=model, passes=3, num_episodes=1)
     search.step()
-    assert world.number(search.root_states).tolist() == [1]
-    assert (count(search, world, 1), total(search, world, 1)) == (
+    assert domain.number(search.root_states).tolist() == [1]
+    assert (count(search, domain, 1), total(search, domain, 1)) == (
         1,
         [7.0],
     )  # begun anew with the network's value
@@ -399,10 +399,10 @@ def test_a_wrong_model_is_corrected_on_the_move_and_counted():
 
 @pytest.mark.parametrize("transpositions", [True, False])
 def test_an_episode_counts_its_expansions_and_what_it_asked_of_the_model(transpositions):
-    world, values = draw()
+    domain, values = draw()
     config = SearchConfig(passes=6, transpositions=transpositions, avoid_loops=transpositions)
-    model = world.misled(np.random.default_rng(0), 0.1)
-    search = MCTS(world, values, config, model=model, batch=3, num_episodes=7)
+    model = domain.misled(np.random.default_rng(0), 0.1)
+    search = MCTS(domain, values, config, model=model, batch=3, num_episodes=7)
     episodes = search.play()
     assert sum(episode.num_model_calls for episode in episodes) == search.work.model_calls
     # Every pass expands at most one node; without shared states the model is asked for each of them.
@@ -411,6 +411,6 @@ def test_an_episode_counts_its_expansions_and_what_it_asked_of_the_model(transpo
 
 
 def test_merged_nodes_have_no_other_expansions_than_those_the_model_is_asked_for():
-    world, values = draw()
-    episodes = MCTS(world, values, SearchConfig(passes=6, merge_nodes=True), batch=3, num_episodes=7).play()
+    domain, values = draw()
+    episodes = MCTS(domain, values, SearchConfig(passes=6, merge_nodes=True), batch=3, num_episodes=7).play()
     assert all(0 < e.num_model_calls == e.num_expansions for e in episodes)

@@ -34,35 +34,35 @@ def test_processes_change_nothing():
     assert [episode.index for episode in alone] == list(range(20))
 
 
-@pytest.mark.parametrize("in_place", [False, True])
-def test_many_moves_between_meetings_give_the_same_episodes(in_place):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_many_steps_between_meetings_give_the_same_episodes(compiled):
     """Episodes of one worker are in order of finishing, and worker comes after worker."""
     rng = np.random.default_rng(5)
-    world = CompiledGraph.of(RandomGraph.draw(rng))
-    values = TableValues(rng.normal(size=(len(world.target), 2)).astype(np.float32))
+    domain = CompiledGraph.of(RandomGraph.draw(rng))
+    values = TableValues(rng.normal(size=(len(domain.target), 2)).astype(np.float32))
 
     def make(processes):
         config = SearchConfig(passes=4, max_steps=6, final_ties="random")
-        chosen = values if in_place else HashedValues(2)
-        return Pool(world, chosen, config, batch=7, workers=3, processes=processes, num_episodes=40)
+        chosen = values if compiled else HashedValues(2)
+        return Pool(domain, chosen, config, batch=7, workers=3, processes=processes, num_episodes=40)
 
     one_by_one, here, elsewhere = make(1), make(1), make(2)
     while one_by_one.num_active:
-        moves = 5
-        expected = [episode for _ in range(moves) for episode in one_by_one.step()]
+        steps = 5
+        expected = [episode for _ in range(steps) for episode in one_by_one.step()]
         expected.sort(key=lambda episode: episode.index % 3)
-        assert told(expected) == told(here.step(moves)) == told(elsewhere.step(moves))
+        assert told(expected) == told(here.step(steps)) == told(elsewhere.step(steps))
     assert here.num_active == elsewhere.num_active == 0
-    assert (here.work.seconds["model"] == 0.0) == in_place
+    assert (here.work.seconds["model"] == 0.0) == compiled
     assert here.work.network_calls == elsewhere.work.network_calls == one_by_one.work.network_calls
 
 
 def test_processes_learn_of_new_values_and_resume():
     def make(processes):
-        world = RandomGraph.draw(np.random.default_rng(5))
-        values, model = HashedValues(2), world.misled(np.random.default_rng(6), rate=0.3)
+        domain = RandomGraph.draw(np.random.default_rng(5))
+        values, model = HashedValues(2), domain.misled(np.random.default_rng(6), rate=0.3)
         config = SearchConfig(passes=4, max_steps=6)
-        return values, Pool(world, values, config, batch=5, workers=2, processes=processes, model=model)
+        return values, Pool(domain, values, config, batch=5, workers=2, processes=processes, model=model)
 
     (values, here), (other_values, elsewhere) = make(1), make(2)
     for step in range(20):
@@ -159,12 +159,12 @@ class FailingTable(TableValues):
         return self._table
 
 
-def test_workers_that_play_in_place_are_threads():
-    """They never leave compiled code, so they need no process of their own, and nothing has to travel."""
+def test_workers_that_stay_in_compiled_code_are_threads():
+    """They never need the interpreter, so they need no process of their own, and nothing has to travel."""
     rng = np.random.default_rng(1)
-    world = CompiledGraph.of(RandomGraph.draw(rng))
-    values = FailingTable(rng.normal(size=(len(world.target), 2)).astype(np.float32))
-    pool = Pool(world, values, SearchConfig(passes=4, max_steps=6), batch=4, workers=2, processes=2)
+    domain = CompiledGraph.of(RandomGraph.draw(rng))
+    values = FailingTable(rng.normal(size=(len(domain.target), 2)).astype(np.float32))
+    pool = Pool(domain, values, SearchConfig(passes=4, max_steps=6), batch=4, workers=2, processes=2)
     assert not multiprocessing.active_children()
     pool.step(3)
     values.lost_to_first = False
@@ -176,17 +176,17 @@ def test_workers_that_play_in_place_are_threads():
 
 def test_a_thread_that_plays_ends_when_the_others_fail():
     rng = np.random.default_rng(1)
-    world = CompiledGraph.of(RandomGraph.draw(rng))
-    values = FailingTable(rng.normal(size=(len(world.target), 2)).astype(np.float32))
+    domain = CompiledGraph.of(RandomGraph.draw(rng))
+    values = FailingTable(rng.normal(size=(len(domain.target), 2)).astype(np.float32))
     config = SearchConfig(passes=4, max_steps=6)
-    pool = Pool(world, values, config, batch=4, workers=2, processes=2, num_episodes=10**9)
+    pool = Pool(domain, values, config, batch=4, workers=2, processes=2, num_episodes=10**9)
     values.lost_to_first = True
     before = threading.active_count()
     with pytest.raises(BathysphereError, match="table is lost"):
         pool.play()
     for thread in threading.enumerate():
         if thread.name.startswith("bathysphere-workers"):
-            thread.join(timeout=600)  # a billion games would take hours
+            thread.join(timeout=600)  # a billion episodes would take hours
             assert not thread.is_alive()
     assert threading.active_count() <= before
 
@@ -199,7 +199,7 @@ def test_the_death_of_a_process_is_noticed_and_the_others_end():
     assert not multiprocessing.active_children()
 
 
-def test_processes_end_with_their_crew_and_not_with_ctrl_c():
+def test_processes_end_with_their_pool_and_not_with_ctrl_c():
     pool = Pool(SEA, HashedValues(4), CONFIG, batch=4, workers=3, processes=3)
     assert len(multiprocessing.active_children()) == 2  # and this one
     for process in multiprocessing.active_children():
@@ -217,16 +217,16 @@ def test_what_cannot_travel_is_refused():
         Pool(SEA, values, CONFIG, batch=4, workers=2, processes=2)
 
 
-def test_one_lane_is_a_search():
+def test_one_worker_is_enough():
     assert len(told(play(workers=1))) == 20
     assert told(play(workers=1)) == told(play(workers=1))
 
 
 def test_the_nth_episode_plays_the_nth_start():
     rng = np.random.default_rng(0)
-    world = RandomGraph.draw(rng)
-    starts = world.encode(np.array([0, 1, 0]) % len(world.target))
-    pool = Pool(world, HashedValues(2), SearchConfig(passes=3), batch=4, workers=2, num_episodes=10, starts=starts)
+    domain = RandomGraph.draw(rng)
+    starts = domain.encode(np.array([0, 1, 0]) % len(domain.target))
+    pool = Pool(domain, HashedValues(2), SearchConfig(passes=3), batch=4, workers=2, num_episodes=10, starts=starts)
     episodes = pool.play()
     assert [e.states[0].tobytes() for e in episodes] == [starts[k % 3].tobytes() for k in range(10)]
 
@@ -243,6 +243,6 @@ def test_resuming_in_mid_episode_continues_bit_for_bit():
         assert told(whole.step()) == told(second.step())
 
 
-def test_more_lanes_than_episodes_are_refused():
+def test_more_workers_than_episodes_are_refused():
     with pytest.raises(BathysphereError, match="workers is 7; expected 1 to 6"):
         play(workers=7)

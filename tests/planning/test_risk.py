@@ -18,7 +18,7 @@ from bathysphere.planning.graph.risk import (
     separable,
     separable_at,
 )
-from tests.planning.small_worlds import make_search, make_world
+from tests.planning.small_worlds import make_domain, make_search
 
 pytestmark = pytest.mark.kernels
 
@@ -118,9 +118,9 @@ def test_bonuses():
 
 
 def choose(**options):
-    """The move between a safe child (members 1, 1) and a risky one (members 2, -1)."""
-    world = make_world({0: [1, 2], 1: [1, 1], 2: [2, 2]})
-    search = make_search(world, [[0, 0], [1, 1], [2, -1]], passes=1, **options)
+    """The action chosen between a safe child (members 1, 1) and a risky one (members 2, -1)."""
+    domain = make_domain({0: [1, 2], 1: [1, 1], 2: [2, 2]})
+    search = make_search(domain, [[0, 0], [1, 1], [2, -1]], passes=1, **options)
     search.step()
     return int(search.actions[0])
 

@@ -62,16 +62,16 @@ def starts_of(episodes) -> list[int]:
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_the_nth_episode_begins_with_the_nth_state_of_one_stream(workers):
-    world = make_graph()
-    pool = Pool(world, HashedValues(2), CONFIG, batch=4, workers=workers, processes=1, num_episodes=13, seed=9)
+    domain = make_graph()
+    pool = Pool(domain, HashedValues(2), CONFIG, batch=4, workers=workers, processes=1, num_episodes=13, seed=9)
     episodes = pool.play()
-    (stream,) = world.streams
+    (stream,) = domain.streams
     assert starts_of(episodes) == list(range(stream.number, stream.number + 13))
     asked = [number for numbers, _ in stream.calls for number in numbers]
     assert sorted(asked) == list(range(13))
 
 
-def test_a_search_alone_opens_the_stream_of_a_crew():
+def test_a_planner_alone_opens_the_stream_of_a_pool():
     one, other = make_graph(), make_graph()
     MCTS(one, HashedValues(2), CONFIG, seed=9)
     Pool(other, HashedValues(2), CONFIG, batch=2, workers=2, seed=9)
@@ -79,14 +79,14 @@ def test_a_search_alone_opens_the_stream_of_a_crew():
 
 
 def test_the_stream_follows_from_the_seed_alone():
-    world = make_graph()
+    domain = make_graph()
     for seed in (1, 1, 2):
-        Pool(world, HashedValues(2 + seed), SearchConfig(passes=seed), batch=1 + seed, seed=seed)
-    first, again, other = (stream.number for stream in world.streams)
+        Pool(domain, HashedValues(2 + seed), SearchConfig(passes=seed), batch=1 + seed, seed=seed)
+    first, again, other = (stream.number for stream in domain.streams)
     assert first == again != other
 
 
-def test_a_search_tells_what_it_will_want_next():
+def test_a_planner_tells_what_it_will_want_next():
     stream = Stream(0)
     search = MCTS(make_graph(), HashedValues(2), CONFIG, batch=3, num_episodes=7, starts=stream, worker=1, workers=2)
     assert stream.calls == [([1, 3, 5], [7, 9, 11])]
@@ -96,7 +96,7 @@ def test_a_search_tells_what_it_will_want_next():
     assert stream.calls[-1][1] == []
 
 
-def test_a_resumed_search_goes_on_with_the_next_number():
+def test_a_resumed_pool_goes_on_with_the_next_number():
     whole, first, second = (Pool(make_graph(), HashedValues(2), CONFIG, batch=5, workers=2, seed=1) for _ in range(3))
     for _ in range(4):
         whole.step(), first.step()
@@ -119,8 +119,8 @@ def test_which_worlds_have_numbered_starts():
 
 
 def test_a_fixed_set_of_levels_is_drawn_from():
-    world = Sokoban(SokobanConfig(max_steps=2), levels=generate(2, BOARDS))
-    episodes = Pool(world, HashedValues(2), CONFIG, batch=4, workers=2, num_episodes=30).play()
+    domain = Sokoban(SokobanConfig(max_steps=2), levels=generate(2, BOARDS))
+    episodes = Pool(domain, HashedValues(2), CONFIG, batch=4, workers=2, num_episodes=30).play()
     assert len({episode.states[0].tobytes() for episode in episodes}) == 2
 
 

@@ -1,4 +1,4 @@
-"""Agents at level files: who plays what, what is counted, what is refused."""
+"""Agents at level files: which agent plays which level, what is counted, what is refused."""
 
 from dataclasses import replace
 

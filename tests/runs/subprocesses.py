@@ -14,7 +14,7 @@ from bathysphere.runs.metrics import TIME_COLUMNS, read_rows
 from bathysphere.storage.checkpoint import CheckpointStore
 
 STEPS = 6_000
-# N = 8 is won early, so solved and unsolved games, updates and half-played episodes are all there.
+# N = 8 is won early, so solved and unsolved episodes, updates and half-played episodes are all there.
 FLAGS = ["--domain.size", "8", "--batch", "5", "--steps", str(STEPS), "--log-every", "100", "--no-pictures"]
 SAVE_OFTEN = ["--checkpoint.seconds", "0.02"]
 

@@ -36,7 +36,7 @@ def transfer_config(towers, **changes):
 
 @pytest.fixture(scope="module")
 def towers(tmp_path_factory):
-    """Two runs whose values are trained. Nobody changes them."""
+    """Two runs whose values are trained. No test changes them."""
     parent = tmp_path_factory.mktemp("towers")
     for seed in (0, 1):
         run(tower_config(seed=seed, domain={"board_seed": seed}), parent / str(seed), pictures=False)
@@ -85,7 +85,7 @@ def test_as_it_is_a_single_tower_is_itself(towers, tmp_path):
     np.testing.assert_allclose(trainer.values.evaluate(shown), own.evaluate(shown), rtol=1e-5, atol=1e-6)
 
 
-def test_a_run_that_ends_with_its_first_games_has_learnt_nothing(towers, tmp_path):
+def test_a_run_that_ends_with_its_first_episodes_has_learnt_nothing(towers, tmp_path):
     path = tmp_path / "as-it-is"
     config = transfer_config(towers[:1], stop={"episodes": 1}, learning={"min_episodes": 4})
     result = run(config, path, pictures=False)

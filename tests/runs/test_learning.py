@@ -6,8 +6,8 @@ import bathysphere
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_deep_sea_10_is_solved_within_200_games(seed, tmp_path):
-    # Luck alone wins one of 512 games; a random player would need thousands to win more than half of 50.
+def test_deep_sea_10_is_solved_within_200_episodes(seed, tmp_path):
+    # Luck alone wins one of 512 episodes; random play would need thousands to win more than half of 50.
     result = bathysphere.train(
         "deep-sea",
         run_dir=tmp_path / "run",

@@ -47,7 +47,7 @@ def test_the_card_names_all_commands(first, tmp_path):
     shutil.copytree(first, moved)
     run(small_config(seed=7, start_from=str(moved), steps=100), second, pictures=False)
     shutil.rmtree(moved)
-    resume(second, config=small_config(seed=7, start_from=str(moved), steps=200), pictures=False)  # nobody looks for it
+    resume(second, config=small_config(seed=7, start_from=str(moved), steps=200), pictures=False)  # it is not needed
     third = tmp_path / "third"
     run(small_config(seed=8, start_from=str(second), steps=100), third, pictures=False)
     export(third, tmp_path / "third.safetensors")

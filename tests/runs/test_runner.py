@@ -132,7 +132,7 @@ def test_resume_without_any_checkpoint_begins_at_the_beginning(finished, tmp_pat
     assert [row["loss"] for row in rows] == [row["loss"] for row in expected]
 
 
-def test_networks_and_lanes_resume_exactly_too(tmp_path):
+def test_networks_and_workers_resume_exactly_too(tmp_path):
     changes = {
         "domain": {"size": 5},
         "batch": 5,

@@ -84,7 +84,7 @@ def _delete(name):
         (_flip(WEIGHTS), "is damaged: its content is not what was saved"),
         (_flip(STATE), "is damaged: its content is not what was saved"),
         (_flip(META), ""),
-        (_version, "has format 99 (bathysphere 0.1.0); this version reads format 1"),
+        (_version, "this version reads format 1"),
         (_delete(META), "Cannot read"),
         (_delete(STATE), "Cannot read"),
         (lambda path: (path / META).write_text("[]"), "its meta.json was changed"),

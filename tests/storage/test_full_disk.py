@@ -45,7 +45,7 @@ def test_a_failed_save_is_a_sentence_and_leaves_the_last_checkpoint(tmp_path):
 
 def test_training_says_so_and_can_go_on_later(tmp_path):
     run = str(tmp_path / "run")
-    # A row every other move: the metrics outgrow the limit, wherever a checkpoint does not.
+    # A row every other step: the metrics outgrow the limit, wherever a checkpoint does not.
     flags = ["--domain.size", "6", "--steps", "1200", "--log-every", "8", "--checkpoint.seconds", "0.001"]
     command = [
         sys.executable,

@@ -18,7 +18,7 @@ def draw_mask(kind: str, num_updates: int, rng: np.random.Generator) -> np.ndarr
         return np.broadcast_to(split_mask(5, 8, 3), (num_updates, 13, 3)).copy()
     if kind == "one member only":
         return np.broadcast_to(np.array([False, True, False]), (num_updates, 13, 3)) & (rng.random((13, 1)) < 0.5)
-    if kind == "nobody":
+    if kind == "no member":
         return np.zeros((num_updates, 13, 3), np.bool_)
     return rng.random((num_updates, 13, 3)) < 0.3
 
@@ -40,7 +40,7 @@ def test_own_boards_are_seen_like_common_ones(kind):
 
 @pytest.mark.parametrize("normalise", ["all", "active", "member"])
 @pytest.mark.parametrize("num_targets", [1, 3])
-@pytest.mark.parametrize("kind", ["split", "bernoulli", "one member only", "nobody"])
+@pytest.mark.parametrize("kind", ["split", "bernoulli", "one member only", "no member"])
 def test_learning_is_the_same_as_from_all_entries(kind, num_targets, normalise, monkeypatch):
     rng = np.random.default_rng(3)
     targets = rng.normal(size=(4, 13, num_targets)).astype(np.float32)
@@ -58,7 +58,7 @@ def test_learning_is_the_same_as_from_all_entries(kind, num_targets, normalise, 
         np.testing.assert_allclose(value, together.state_dict()[name], rtol=1e-4, atol=1e-6)
 
 
-def test_who_can_part():
+def test_which_networks_can_part():
     def can_part(config, observation=BOARD):
         return build_network(config, observation, np.random.default_rng(0), 1.0).can_part
 

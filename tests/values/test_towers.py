@@ -97,7 +97,7 @@ def test_saved_and_restored_it_goes_on_bit_for_bit():
     values = stacked(make_towers(3), "hidden")
     values.update_many(batches(5, 8, lambda x: np.ones(len(x))))
     other = Ensemble(ValuesConfig(**{**vars(TOWER), "num_towers": 3, "aggregator": "hidden"}), ADAM, BOARD, seed=8)
-    other.load_state_dict(values.state_dict())  # towers included: nobody needs them again
+    other.load_state_dict(values.state_dict())  # towers included: they are not needed again
     for ensemble in (values, other):
         ensemble.update_many(batches(5, 8, lambda x: np.ones(len(x)), seed=1))
     assert values.evaluate(boards(9)).tobytes() == other.evaluate(boards(9)).tobytes()

@@ -112,7 +112,7 @@ def describe(result: dict[str, Any]) -> str:
 
 
 def speeds(task: Task, all_cores: Sequence[int] = (1,), repeats: int | None = None) -> list[tuple[float, Pool]]:
-    """Returns, for each number of cores, real steps per second and the pool that made them.
+    """Returns, for each number of cores, steps per second and the pool that made them.
 
     Each is the median of several windows. They take turns, so that whatever slows the machine down slows them all down.
     """
@@ -130,7 +130,7 @@ def speeds(task: Task, all_cores: Sequence[int] = (1,), repeats: int | None = No
 
 
 def oracle_speed(task: Task) -> float | None:
-    """Returns real steps per second of the plain-Python twin; None if this is not a source checkout."""
+    """Returns steps per second of the plain-Python twin; None if this is not a source checkout."""
     module = load_twin("planner")
     if module is None:
         return None

@@ -15,7 +15,7 @@ from bathysphere.planning.graph.compiled import kernel
 from bathysphere.planning.graph.risk import bonus_at, joint_at, separable_at
 from bathysphere.planning.graph.steps import back_up, select
 
-_STEPS = 20  # real steps in which the parts of a sweep are timed apart
+_STEPS = 20  # steps in which the parts of a sweep are timed apart
 _MUCH = 2**40  # bytes: a copy of the arena may be as large as it has to
 
 

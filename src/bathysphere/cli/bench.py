@@ -15,10 +15,10 @@ domains: successor states per second of each world (Deep-sea 40, Toy Montezuma f
 boxes, registered ones with their defaults) and of the slow Python twins they are tested against, and Sokoban levels
 generated per second. The twins are part of the tests, so they are measured only in a source checkout.
 
-planner: real steps per second at 10 passes per step on each world with the paper's settings, on one core and
+planner: steps per second at 10 passes per step on each world with the paper's settings, on one core and
 on two, beside the plain-Python planner it is tested against.
 
-sokoban: real steps per second of training on fresh boards, with learning, on one core and on two; states per second
+sokoban: steps per second of training on fresh boards, with learning, on one core and on two; states per second
 of the network alone, with batches of the same size; and which part of the time goes where.
 
 Examples:

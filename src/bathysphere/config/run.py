@@ -61,20 +61,20 @@ class RunConfig:
     seed: int = 0
     """Decides everything random. Same config, same seed, same kind of processor: same run."""
     steps: int = 1_000_000
-    """Real environment steps to train for."""
+    """Environment steps to train for."""
     batch: int = 32
     """Episodes played at once, in lock step. More is faster, and further from one-at-a-time learning."""
     workers: int = 1
     """Planners side by side, in processes or threads, that share the batch. Part of what decides the run."""
     log_every: int = 1000
-    """Real environment steps between two rows of the metrics."""
+    """Environment steps between two rows of the metrics."""
     device: str = "cpu"
     """Where networks run: cpu, cuda, mps or auto."""
     domain: DomainConfig = field(default_factory=DeepSeaConfig)
     """The world."""
     model: str | None = None
     """What planning believes happens: a learned model, by the name of a shipped one or its file. None: the world's
-    own rules. Real steps always follow the rules."""
+    own rules. Steps that are made always follow the rules."""
     search: SearchConfig = field(default_factory=SearchConfig)
     """How episodes are planned."""
     values: ValuesConfig = field(default_factory=ValuesConfig)

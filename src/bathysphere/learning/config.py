@@ -34,7 +34,7 @@ class LearningConfig:
     batch_size: int = 32
     """Entries per update, solved and unsolved together."""
     steps_per_update: float = 10.0
-    """Real steps of finished episodes per update; updates that fell due before `min_episodes` are caught up."""
+    """Steps of finished episodes per update; updates that fell due before `min_episodes` are caught up."""
     min_episodes: int = 100
     """No update before more episodes than this are finished."""
     mask: MaskConfig = field(default_factory=MaskConfig)

@@ -23,11 +23,11 @@ class Progress:
     """
 
     def __init__(self) -> None:
-        self.env_steps = 0  # real steps made
+        self.env_steps = 0  # steps made
         self.episodes = 0
         self.wins = 0
         self.updates = 0
-        self.learnt_steps = 0  # real steps of finished episodes
+        self.learnt_steps = 0  # steps of finished episodes
         self.first_solved_step: int | None = None
         self.solved_step: int | None = None
         self._averages = np.zeros(len(WINDOWS))

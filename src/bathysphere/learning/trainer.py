@@ -101,7 +101,7 @@ class Trainer:
         self.replay.add(kept.states, values, mask, solved)
 
     def _learn(self) -> None:
-        """Catches up: one update per `steps_per_update` real steps of finished episodes, after `min_episodes`."""
+        """Catches up: one update per `steps_per_update` steps of finished episodes, after `min_episodes`."""
         learning, progress = self.learning, self.progress
         if progress.episodes <= learning.min_episodes:
             return

@@ -24,9 +24,9 @@ class SearchConfig:
     """How an episode is planned. The mathematics of every field is in docs/planner.md."""
 
     passes: int = 10
-    """Select-expand-back-up passes before every real step."""
+    """Select-expand-back-up passes before every step."""
     max_steps: int | None = None
-    """Real steps before an episode is cut off (truncated); the domain's own limit if not given."""
+    """Steps before an episode is cut off (truncated); the domain's own limit if not given."""
     discount: float = 0.99
     """Factor on the value of the next state, in (0, 1]."""
 
@@ -59,7 +59,7 @@ class SearchConfig:
     """Value of a node all of whose children are on the path; its own mean if None. In single-board Sokoban the paper
     says -2, the authors' code has -1."""
     episode_penalty: float = 0.0
-    """Subtracted from a state's score for every real step that started there (the paper's penalty_e)."""
+    """Subtracted from a state's score for every step that started there (the paper's penalty_e)."""
     path_penalty: float = 0.0
     """Subtracted from a state's score for every time it is on the path being selected (the paper's
     penalty_p)."""

@@ -24,7 +24,7 @@ class RootReport:
     """The decision at the state an episode is in, action by action."""
 
     state: States  # uint8 [S]
-    step: int  # real steps taken so far
+    step: int  # steps taken so far
     action_names: tuple[str, ...]
     reward: NDArray[np.float64]  # [A], on the edge
     q: NDArray[np.float64]  # [A, E], every member's reward + discount * mean value of the child
@@ -107,7 +107,7 @@ class SearchGraph:
     reward: NDArray[np.float64]  # [N, A]; 0 if not expanded
     terminal: NDArray[np.bool_]  # [N]
     solved: NDArray[np.bool_]  # [N]
-    root_visits: NDArray[np.int64]  # [N], real steps that started there
+    root_visits: NDArray[np.int64]  # [N], steps that started there
     root: int  # the state the episode is in
     depth: NDArray[np.int64]  # [N], fewest actions from the root along known edges; -1 if it cannot be reached
 

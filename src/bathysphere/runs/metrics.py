@@ -1,4 +1,4 @@
-"""Metrics: a row every so many real steps, for a dataframe (JSON lines) and for TensorBoard.
+"""Metrics: a row every so many steps, for a dataframe (JSON lines) and for TensorBoard.
 
 Rows are a function of the run alone, except for `TIME_COLUMNS`.
 """
@@ -36,7 +36,7 @@ class Meter:
     of the latest burst of updates.
 
     Args:
-      every: real steps between rows; a row is due when their number passes a multiple of it.
+      every: steps between rows; a row is due when their number passes a multiple of it.
     """
 
     def __init__(self, every: int) -> None:

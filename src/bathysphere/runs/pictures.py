@@ -28,7 +28,7 @@ def draw_pictures(directory: RunDirectory, progress: Progress, observed: Mapping
 
 
 def learning_figure(rows: list[Row], progress: Progress, preset: str) -> Figure:
-    """Draws win rate, ensemble standard deviation and loss over real steps."""
+    """Draws win rate, ensemble standard deviation and loss over steps."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 5.2), layout="constrained", facecolor="white")

@@ -192,7 +192,7 @@ class _Run:
         self.store.save(arrays, self.trainer.progress.env_steps, self._seconds())
 
     def _model_errors(self) -> dict[str, Any]:
-        """Returns how often a learned model was wrong about a real step so far; nothing without one."""
+        """Returns how often a learned model was wrong about a step so far; nothing without one."""
         if self.config.model is None:
             return {}
         return {f"model_{kind}": count for kind, count in self.trainer.pool.work.model_errors.items()}

@@ -27,7 +27,7 @@ STATE = np.dtype(
         ("score", np.float64),  # cached separable risk score ...
         ("score_count", np.int32),  # ... valid while this equals `count`
         ("count", np.int32),  # how many values are in the sums; 0 only between insert and backup of one pass
-        ("root_visits", np.int32),  # real steps that started here, waits aside
+        ("root_visits", np.int32),  # steps that started here, waits aside
         ("path_visits", np.int32),  # how often the state is on the path being selected; 0 between passes
         ("node", np.int32),  # the first child of the node expanded last for it; NO_CHILD until one is
         ("terminal", np.bool_),
@@ -60,8 +60,8 @@ EPISODE = np.dtype(
         ("num_model_calls", np.int32),  # states whose children the model was asked for
         ("root", np.int32),  # node
         ("leaf", np.int32),  # node where the last pass stopped ...
-        ("leaf_kind", np.int32),  # ... and why: see kernels.py
-        ("step", np.int32),  # real steps taken ...
+        ("leaf_kind", np.int32),  # ... and why: see steps.py
+        ("step", np.int32),  # steps taken ...
         ("num_waits", np.int32),  # ... and how many of them were spent on thinking
         ("passes", np.int32),  # passes made for the step under way
         ("is_waiting", np.bool_),  # a pass has reached a leaf and waits for the model; never between steps
@@ -86,7 +86,7 @@ class Arena(NamedTuple):
     nodes: Array  # NODE [B, M]
     episodes: Array  # EPISODE [B]
     members: Array  # uint32 [B, L], the members this episode ranks actions with, increasing
-    history: Array  # MOMENT [B, T], the real steps so far
+    history: Array  # MOMENT [B, T], the steps so far
 
 
 STATE_FIELDS = ("stats", "edges", "words", "sums")

@@ -1,4 +1,4 @@
-"""The compiled inner loops of the search. Each works on all episodes of an `Arena` (see graph.py) in turn."""
+"""The compiled inner loops of the search. Each works on all episodes of an `Arena` (see arena.py) in turn."""
 
 from __future__ import annotations
 

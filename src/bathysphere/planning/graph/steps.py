@@ -1,4 +1,4 @@
-"""The steps of a search in one episode `b` of an `Arena` (see graph.py), as kernels put them together.
+"""The steps of a search in one episode `b` of an `Arena` (see arena.py), as kernels put them together.
 
 Nothing here allocates, and no floating-point operation is reordered, so a slow Python twin (tests/oracles/planner.py)
 gives the same bits. Small helpers take the arrays they need rather than the arena: passing all of it costs more than
