@@ -28,11 +28,10 @@ from bathysphere.planning.graph.steps import (
     RUNNING,
     back_up,
     begin_step,
-    find_or_create,
     hang_children,
+    insert_child,
     make_step,
     select,
-    set_end,
 )
 from bathysphere.planning.planner import TableValues, Values, Work
 
@@ -232,23 +231,19 @@ def expand(arena, transpositions, compiled, table, b, state, successors, categor
     Returns:
       DONE, or what is wrong.
     """
-    stats, edges, words, sums = arena.stats, arena.edges, arena.words, arena.sums
-    episodes, rewards, terminal, solved = arena.episodes, compiled.rewards, compiled.terminal, compiled.solved
+    episodes = arena.episodes
     ask(arena, compiled, b, state, successors)
     episodes[b]["num_model_calls"] += 1
     num_new = 0
     status = DONE
-    for a in range(edges.shape[2]):
-        row = compiled.child_words[a]
-        child, created = find_or_create(stats, edges, words, arena.lookup, episodes, b, row, transpositions)
-        edges[b, state, a]["child"] = child
-        edges[b, state, a]["reward"] = rewards[a]
-        if created:
-            set_end(stats, sums, b, child, terminal[a], solved[a])
-            if not terminal[a]:
-                status = max(status, look_up(arena, compiled, table, b, child, category))
-                num_new += 1
-    hang_children(stats, edges, arena.nodes, episodes, b, np.int64(episodes[b]["leaf"]))
+    for a in range(arena.edges.shape[2]):
+        row, reward = compiled.child_words[a], compiled.rewards[a]
+        terminal, solved = compiled.terminal[a], compiled.solved[a]
+        child, is_new = insert_child(arena, transpositions, b, state, a, row, reward, terminal, solved)
+        if is_new:
+            status = max(status, look_up(arena, compiled, table, b, child, category))
+            num_new += 1
+    hang_children(arena.stats, arena.edges, arena.nodes, episodes, b, np.int64(episodes[b]["leaf"]))
     compiled.counts[0] += 1
     compiled.counts[1] += num_new
     compiled.counts[2] += num_new > 0

@@ -12,6 +12,7 @@ from bathysphere.planning.graph.steps import (
     begin_step,
     find_or_create,
     hang_children,
+    insert_child,
     lookup_slot,
     make_step,
     new_node,
@@ -104,8 +105,7 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
     Returns:
       How many states need a value.
     """
-    stats, edges, words, sums = arena.stats, arena.edges, arena.words, arena.sums
-    lookup, nodes, episodes = arena.lookup, arena.nodes, arena.episodes
+    nodes, episodes = arena.nodes, arena.episodes
     num_new = 0
     for k in range(slots.shape[0]):
         b = slots[k]
@@ -113,18 +113,15 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
         node = np.int64(episodes[b]["leaf"])
         state = nodes[b, node]["state"]
         for a in range(rows.shape[1]):
-            child, created = find_or_create(stats, edges, words, lookup, episodes, b, rows[k, a], transpositions)
-            edges[b, state, a]["child"] = child
-            edges[b, state, a]["reward"] = rewards[k, a]
-            if created:
-                set_end(stats, sums, b, child, terminal[k, a], solved[k, a])
-                if not terminal[k, a]:
-                    new_slots[num_new] = b
-                    new_states[num_new] = child
-                    for w in range(rows.shape[2]):
-                        new_rows[num_new, w] = rows[k, a, w]
-                    num_new += 1
-        hang_children(stats, edges, nodes, episodes, b, node)
+            row, reward, is_end, is_success = rows[k, a], rewards[k, a], terminal[k, a], solved[k, a]
+            child, is_new = insert_child(arena, transpositions, b, state, a, row, reward, is_end, is_success)
+            if is_new:
+                new_slots[num_new] = b
+                new_states[num_new] = child
+                for w in range(rows.shape[2]):
+                    new_rows[num_new, w] = row[w]
+                num_new += 1
+        hang_children(arena.stats, arena.edges, nodes, episodes, b, node)
     return num_new
 
 

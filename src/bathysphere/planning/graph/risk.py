@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numba import types
+from numba import njit, types
 
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.planning.graph.function_pointers import address_of, caller
@@ -103,32 +103,31 @@ def _find(name: str, known: dict[str, Compiled], what: str) -> Compiled:
     return known[name]
 
 
-@separable
-def mean_std(values, risk_coef):  # type: ignore[no-untyped-def]
-    """Returns mean + risk_coef * std (population std, so one member gives std 0)."""
-    num = values.shape[0]
+@njit(inline="always")
+def _mean_and_squares(values):  # type: ignore[no-untyped-def]
+    """Returns the mean of values [E], and the sum of their squared distances from it."""
     mean = 0.0
     for value in values:
         mean += value
-    mean /= num
-    variance = 0.0
+    mean /= values.shape[0]
+    squares = 0.0
     for value in values:
-        variance += (value - mean) * (value - mean)
-    return mean + risk_coef * math.sqrt(variance / num)
+        squares += (value - mean) * (value - mean)
+    return mean, squares
+
+
+@separable
+def mean_std(values, risk_coef):  # type: ignore[no-untyped-def]
+    """Returns mean + risk_coef * std (population std, so one member gives std 0)."""
+    mean, squares = _mean_and_squares(values)
+    return mean + risk_coef * math.sqrt(squares / values.shape[0])
 
 
 @separable
 def mean_variance(values, risk_coef):  # type: ignore[no-untyped-def]
     """Returns mean + risk_coef * population variance."""
-    num = values.shape[0]
-    mean = 0.0
-    for value in values:
-        mean += value
-    mean /= num
-    variance = 0.0
-    for value in values:
-        variance += (value - mean) * (value - mean)
-    return mean + risk_coef * variance / num
+    mean, squares = _mean_and_squares(values)
+    return mean + risk_coef * squares / values.shape[0]
 
 
 @separable

@@ -112,6 +112,24 @@ def set_end(stats, sums, b, state, terminal, solved):
 
 
 @inlined
+def insert_child(arena, transpositions, b, state, action, row, reward, terminal, solved):
+    """Enters into the graph where an action leads from a state: a row of words, its reward and end flags.
+
+    Mutates: the edge; on creation everything about the child but its value, unless it is an end.
+
+    Returns:
+      The child, and whether it needs a value.
+    """
+    stats, edges, episodes = arena.stats, arena.edges, arena.episodes
+    child, created = find_or_create(stats, edges, arena.words, arena.lookup, episodes, b, row, transpositions)
+    edges[b, state, action]["child"] = child
+    edges[b, state, action]["reward"] = reward
+    if created:
+        set_end(stats, arena.sums, b, child, terminal, solved)
+    return child, created and not terminal
+
+
+@inlined
 def begin_step(arena, b):
     """Counts the root as visited once more by the episode. Mutates: root_visits, passes."""
     episodes = arena.episodes
