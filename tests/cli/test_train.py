@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from bathysphere import cli
-from bathysphere.cli.train import _shortened
+from bathysphere.cli.train import _shortened, summary
 from bathysphere.config.convert import to_dict
 from bathysphere.config.presets import PRESETS
 from bathysphere.runs.directory import RunDirectory
@@ -240,3 +240,12 @@ def test_a_table_trains_without_torch(tmp_path):
     arguments = [*flags, "--run-dir", str(tmp_path / "run")]
     check = f"import sys; from bathysphere.cli import main; main({arguments!r}); sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("episodes", "said"), [(72, "Won 33 of 72 episodes."), (900, "Won 33 of 900 episodes, lately 97%.")]
+)
+def test_the_summary_counts_wins_and_tells_a_recent_rate_only_of_many_episodes(episodes, said):
+    result = {"solved_step": 5, "first_solved_step": 3, "wins": 33, "episodes": episodes, "env_steps": 9, "updates": 1}
+    result |= {"wall_seconds": 1.0, "env_steps_per_second": 9.0, "stopped_by": "solved", "win_rate_100": 0.97}
+    assert said in summary({**result, "run_dir": "here"})

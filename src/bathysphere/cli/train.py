@@ -122,12 +122,18 @@ def summary(result: dict[str, Any]) -> str:
         outcome,
         f"{result['episodes']:,} episodes, {result['env_steps']:,} steps and {result['updates']:,} updates in "
         f"{duration(result['wall_seconds'])} ({result['env_steps_per_second']:,.0f} steps/s); stopped by "
-        f"{result['stopped_by']}. Win rate over the last 100 episodes: {result['win_rate_100']:.0%}.",
+        f"{result['stopped_by']}. {_wins(result)}",
         f"Everything is in {result['run_dir']}",
     ]
     if result["stopped_by"] == "interrupted":
         lines.append(f"Continue with: bathysphere train --resume {result['run_dir']}")
     return "\n".join(lines)
+
+
+def _wins(result: dict[str, Any]) -> str:
+    """Says how often a run won: in all, and lately if that is another matter."""
+    text = f"Won {result['wins']:,} of {result['episodes']:,} episodes"
+    return f"{text}, lately {result['win_rate_100']:.0%}." if result["episodes"] > 200 else f"{text}."
 
 
 def _resumed(argv: list[str]) -> RunConfig | None:

@@ -51,7 +51,7 @@ class Progress:
         if self.episodes == 0:
             return 0.0
         correction = 1.0 - (1.0 - 1.0 / window) ** self.episodes
-        return float(self._averages[WINDOWS.index(window)] / correction)
+        return min(float(self._averages[WINDOWS.index(window)] / correction), 1.0)  # rounding can lead above it
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything as arrays."""

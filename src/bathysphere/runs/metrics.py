@@ -76,6 +76,7 @@ class Meter:
         row: Row = {
             "env_steps": progress.env_steps,
             "episodes": progress.episodes,
+            "wins": progress.wins,
             "updates": progress.updates,
             **{f"win_rate_{window}": progress.win_rate(window) for window in WINDOWS},
             "episode_length": _ratio(self._lengths, self._episodes),
