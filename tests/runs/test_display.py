@@ -44,3 +44,17 @@ def test_anything_else_gets_few_plain_lines(tmp_path):
     assert "up to 1,200 steps" in lines[0]
     assert "1,100 steps" in lines[1]
     assert "\x1b" not in "".join(lines)
+
+
+def test_the_first_look_tells_no_speed(tmp_path):
+    """Before it, code was compiled: an estimate by that speed would be hours for seconds."""
+    out = io.StringIO()
+    display = RunDisplay(Console(file=out, force_terminal=False, width=100, color_system=None))
+    display.start(small_config(), tmp_path)
+    progress = Progress()
+    progress.env_steps = 4
+    display.update(progress, 27.0, None)
+    assert "left" not in out.getvalue()
+    progress.env_steps = 404
+    display.update(progress, 37.0, None)
+    assert "at most 0:20 left" in out.getvalue()  # 796 steps at 40 a second

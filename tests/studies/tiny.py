@@ -40,8 +40,12 @@ def make_study(*settings: Setting) -> Study:
     )
 
 
+def _has_checkpoint(job):
+    return any((job.path / "checkpoints").glob("step-*"))
+
+
 def stop_in_between():
-    """Sends this process the signal in STOP_WITH when a run is finished and the next has a checkpoint.
+    """Sends this process the signal in STOP_WITH when a run is finished and those that run now have checkpoints.
 
     It does so itself: a process that watches from outside may come too late on a busy machine.
     """
@@ -49,11 +53,10 @@ def stop_in_between():
 
     def update_and_stop(display, jobs):
         update(display, jobs)
-        running = [job for job in jobs if job.state == "running"]
-        if running and any(job.state == "finished" for job in jobs):
-            last = running[-1]
-            while last.process.poll() is None and not any((last.path / "checkpoints").glob("step-*")):
-                time.sleep(0.01)
+        if any(job.state == "finished" for job in jobs):
+            for job in jobs:
+                while job.state == "running" and job.process.poll() is None and not _has_checkpoint(job):
+                    time.sleep(0.01)
             os.kill(os.getpid(), number)
 
     StudyDisplay.update = update_and_stop

@@ -89,19 +89,23 @@ class RunDisplay:
 
     def _speed(self) -> float:
         (s0, n0), (s1, n1) = self._speeds[0], self._speeds[-1]
-        return (n1 - n0) / (s1 - s0) if s1 > s0 else n1 / max(s1, 1e-9)
+        return (n1 - n0) / (s1 - s0) if s1 > s0 else 0.0  # the first look is at steps for which code was compiled
 
-    def _seconds_left(self, progress: Progress, seconds: float) -> float:
-        left = (self._config.steps - progress.env_steps) / max(self._speed(), 1e-9)
-        if self._config.stop.seconds is not None:
-            left = min(left, self._config.stop.seconds - seconds)
-        return max(left, 0.0)
+    def _time_left(self, progress: Progress, seconds: float) -> str:
+        """Says how long the run can still take; nothing before that can be told."""
+        speed, limit = self._speed(), self._config.stop.seconds
+        if speed == 0.0:
+            return ""
+        left = (self._config.steps - progress.env_steps) / speed
+        if limit is not None:
+            left = min(left, limit - seconds)
+        return f"at most {duration(max(left, 0.0))} left"
 
     def _line(self, progress: Progress, seconds: float) -> str:
         return (
             f"{duration(seconds):>8}  {progress.env_steps:>11,} steps  {self._speed():>8,.0f}/s  "
             f"{progress.episodes:>8,} episodes  win rate {progress.win_rate(100):4.0%}  "
-            f"at most {duration(self._seconds_left(progress, seconds))} left"
+            f"{self._time_left(progress, seconds)}"
         )
 
     def _panel(self, progress: Progress, seconds: float, row: Row | None) -> Panel:
@@ -111,7 +115,7 @@ class RunDisplay:
             ProgressBar(total=1.0, completed=done, width=34, complete_style="cyan", finished_style="green"),
             f"{done:4.0%}",
             f"{duration(seconds)} gone",
-            f"at most {duration(self._seconds_left(progress, seconds))} left",
+            self._time_left(progress, seconds),
         )
         facts = Table.grid(padding=(0, 3))
         for style in ("dim", "bold", "dim", "bold", "dim", "bold"):
