@@ -1,6 +1,7 @@
 """A study of seconds, with a setting that always fails: `python -m tests.studies.tiny OUT [OPTIONS]` runs it."""
 
 import os
+import signal
 import sys
 import time
 
@@ -50,6 +51,7 @@ def stop_in_between():
     It does so itself: a process that watches from outside may come too late on a busy machine.
     """
     update, number = StudyDisplay.update, int(os.environ["STOP_WITH"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 
     def update_and_stop(display, jobs):
         update(display, jobs)
