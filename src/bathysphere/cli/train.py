@@ -11,6 +11,7 @@ import tyro
 from rich.console import Console
 
 from bathysphere.cli.common import parse, say
+from bathysphere.config.convert import differences
 from bathysphere.config.old_names import renewed_flags
 from bathysphere.config.presets import PRESETS, describe_preset, find_preset
 from bathysphere.config.run import RunConfig
@@ -102,8 +103,7 @@ def run(argv: list[str]) -> int:
         path = options.run_dir or next_directory(RUNS, config)
         result = begin(config, path, display, pictures=options.pictures)
     else:
-        if options.run_dir is not None:
-            raise BathysphereError("--resume goes on in the run's own directory; leave out --run-dir.")
+        _check_same(start, config, options)
         result = resume(options.resume, display, config=config, fallback=options.fallback, pictures=options.pictures)
     say(result, summary(result), options.json)
     return 0
@@ -183,6 +183,15 @@ def _shortened(default: Any, shown: Sequence[str]) -> Any:
 
 def _fields(config: RunConfig) -> dict[str, Any]:
     return {field.name: getattr(config, field.name) for field in fields(RunConfig)}
+
+
+def _check_same(saved: RunConfig, config: RunConfig, options: Options) -> None:
+    if options.run_dir is not None:
+        raise BathysphereError("--resume goes on in the run's own directory; leave out --run-dir.")
+    if changed := differences(saved, config):
+        raise BathysphereError(
+            f"A resumed run keeps its settings, and {', '.join(changed)} would change. Start a new run for that."
+        )
 
 
 def _list_presets(as_json: bool) -> int:

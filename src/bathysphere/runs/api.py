@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bathysphere.config.convert import override
+from bathysphere.config.convert import differences, override
 from bathysphere.config.presets import find_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.domains.base import Observer
+from bathysphere.errors import BathysphereError
 from bathysphere.runs import runner
 from bathysphere.runs.directory import RunDirectory, next_directory
 
@@ -65,7 +66,12 @@ def resume(
       BathysphereError: for an override that would change what happens in the run.
     """
     path = Path(run_dir)
-    config = override(RunDirectory.open(path).load_config(), overrides)
+    saved = RunDirectory.open(path).load_config()
+    config = override(saved, overrides)
+    if changed := differences(saved, config):
+        raise BathysphereError(
+            f"A resumed run keeps its settings, and {', '.join(changed)} would change. Start a new run for that."
+        )
     return runner.resume(path, _display(show), config=config, fallback=fallback, pictures=pictures, observers=observers)
 
 

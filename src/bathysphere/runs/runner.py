@@ -11,10 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-from bathysphere.config.convert import config_hash, differences
+from bathysphere.config.convert import config_hash
 from bathysphere.config.run import RunConfig
 from bathysphere.domains.base import Observer
-from bathysphere.errors import BathysphereError
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.build import make_trainer
@@ -86,12 +85,7 @@ def resume(
       observers: follow the run besides those that the domain offers; those that it began with.
     """
     directory = RunDirectory.open(path)
-    saved = directory.load_config()
-    config = config or saved
-    if changed := differences(saved, config):
-        raise BathysphereError(
-            f"A resumed run keeps its settings, and {', '.join(changed)} would change. Start a new run for that."
-        )
+    config = directory.load_config() if config is None else config
     return _Run(directory, config, display, observers).go(pictures=pictures, resumed=True, fallback=fallback)
 
 
