@@ -14,8 +14,8 @@ Training and playing:
 
 Planning by itself:
 
-- `MCTS` is the paper's planner, with any domain and any values;
-- `SearchConfig` says how it plans;
+- `MCTS` is the paper's planner, with any domain and any values; `SearchConfig` says how it plans;
+- `BestFirst` searches for whole plans; `BestFirstConfig` says how;
 - `separable` and `joint` make a function of yours a risk measure.
 
 Worlds of your own:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from bathysphere.config.run import RunConfig
     from bathysphere.domains.base import Domain
     from bathysphere.domains.registry import make_domain, register_domain
+    from bathysphere.planning.best_first import BestFirst, BestFirstConfig
     from bathysphere.planning.config import SearchConfig
     from bathysphere.planning.graph.risk import joint, separable
     from bathysphere.planning.mcts import MCTS
@@ -52,6 +53,8 @@ __all__ = [
     "MCTS",
     "Agent",
     "BathysphereError",
+    "BestFirst",
+    "BestFirstConfig",
     "Domain",
     "RunConfig",
     "SearchConfig",
@@ -68,6 +71,8 @@ __all__ = [
 
 _HOMES = {
     "Agent": "bathysphere.agents.agent",
+    "BestFirst": "bathysphere.planning",
+    "BestFirstConfig": "bathysphere.planning",
     "Domain": "bathysphere.domains",
     "MCTS": "bathysphere.planning",
     "RunConfig": "bathysphere.config.run",

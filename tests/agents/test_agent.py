@@ -8,7 +8,9 @@ import bathysphere
 import bathysphere.gym
 from bathysphere.agents.evaluation import evaluate
 from bathysphere.agents.loading import load_values
+from bathysphere.domains.playing import play_episode
 from bathysphere.errors import BathysphereError
+from bathysphere.planning import BestFirstConfig
 from bathysphere.runs.directory import RunDirectory
 from tests.runs.small import small_config
 
@@ -48,6 +50,50 @@ def test_the_graph_is_kept_only_while_the_world_goes_as_expected(solved_run):
     assert agent._planner is not first
 
 
+def _planning(run, **search):
+    """Returns an agent that makes whole plans, and where it begins."""
+    agent = bathysphere.load_agent(run, search=BestFirstConfig(**search))
+    return agent, agent.domain.initial(1, np.random.default_rng(0))[0]
+
+
+def test_a_whole_plan_is_followed_without_another_search(solved_run):
+    agent, state = _planning(solved_run)
+    plans = []
+
+    def act(state):
+        action = agent.act(state)
+        plans.append(agent._plan)
+        return action
+
+    played = play_episode(agent.domain, state, act, agent.domain.max_steps)
+    assert played.solved
+    assert len(played.actions) == 5
+    assert all(plan is plans[0] for plan in plans)
+    assert not plans[0]
+
+
+def test_a_plan_is_dropped_when_the_world_goes_another_way(solved_run):
+    agent, state = _planning(solved_run)
+    action = agent.act(state)
+    first = agent._plan
+    outcomes = agent.domain.successors(state[None]).states[0]
+    elsewhere = next(outcome for outcome in outcomes if not np.array_equal(outcome, outcomes[action]))
+    agent.act(elsewhere)
+    second = agent._plan
+    agent.act(outcomes[action])
+    assert second is not first
+    assert agent._plan is not second
+
+
+def test_at_the_end_of_a_plan_that_solves_nothing_the_search_goes_on_from_there(solved_run):
+    agent, state = _planning(solved_run, max_expansions=1)  # sees one step ahead
+    for _ in range(3):
+        before = agent._plan
+        state = agent.domain.successors(state[None]).states[0, agent.act(state)]
+        assert agent._plan is not before
+        assert not agent._plan
+
+
 def test_act_refuses_what_it_cannot_read(solved_run):
     agent = bathysphere.load_agent(solved_run)
     with pytest.raises(BathysphereError, match=r"expected uint8 \[4\], as deep-sea has it"):
@@ -77,6 +123,20 @@ def test_evaluation_counts_and_repeats_itself(solved_run):
     assert one.states > 5
     lost = evaluate(solved_run, episodes=3, max_steps=2)
     assert (lost.solved, lost.mean_solution_length, lost.changed) == (0, None, {"max_steps": 2})
+
+
+def test_evaluation_with_another_planner(solved_run):
+    one, two = (evaluate(solved_run, episodes=10, planner="best-first", max_expansions=500) for _ in range(2))
+    assert replace(one, seconds=0.0) == replace(two, seconds=0.0)
+    assert (one.planner, one.passes, one.solved, one.max_steps) == ("best-first", None, 10, 5)
+    assert one.changed == {"max_expansions": 500}
+    assert 0 < one.most_expansions <= 500
+    assert one.solved_after == tuple(sorted(one.solved_after))
+    assert len(one.solved_after) == 10
+    with pytest.raises(BathysphereError, match="The planner best-first has no setting 'passes'"):
+        evaluate(solved_run, planner="best-first", passes=3)
+    with pytest.raises(BathysphereError, match="order phs is guided by a policy"):
+        evaluate(solved_run, planner="phs")
 
 
 def test_a_run_without_checkpoint_has_no_agent(tmp_path):

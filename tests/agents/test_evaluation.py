@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from PIL import Image
 
 from bathysphere.agents.evaluation import Evaluation, Outcome, counts, read_measurements
-from bathysphere.agents.evaluation_picture import draw_passes
+from bathysphere.agents.evaluation_picture import _apart, draw_passes, draw_planners
 from bathysphere.errors import BathysphereError
 from bathysphere.statistics import wilson_interval
 
@@ -18,6 +19,7 @@ EPISODES = Evaluation(
     weights="abc",
     preset="deep-sea",
     seed=3,
+    planner="mcts",
     passes=10,
     max_steps=20,
     changed={"risk_coef": 0.0},
@@ -32,18 +34,24 @@ def test_what_is_counted():
     assert EPISODES.interval == wilson_interval(2, 3)
     assert (EPISODES.mean_length, EPISODES.mean_solution_length) == (10.0, 3.5)
     assert (EPISODES.waits, EPISODES.states, EPISODES.expansions, EPISODES.model_calls) == (4 / 3, 18, 41 / 3, 10)
-    assert counts(OUTCOMES[1:2])["mean_solution_length"] is None
+    assert (EPISODES.solved_after, EPISODES.solved_expansions, EPISODES.solved_states) == ((3, 8), 5.5, 7.0)
+    assert EPISODES.most_expansions == 30
+    lost = replace(EPISODES, **counts(OUTCOMES[1:2]))
+    assert (lost.mean_solution_length, lost.solved_expansions, lost.solved_states) == (None, None, None)
+    assert (lost.solved_after, lost.most_expansions) == ((), 30)
 
 
-def test_the_json_of_episodes_and_levels_has_the_keys_it_always_had():
+def test_the_json_of_episodes_and_levels():
     low, high = wilson_interval(2, 3)
-    head = {"agent": "mine", "weights": "abc", "preset": "deep-sea", "seed": 3, "passes": 10, "max_steps": 20}
+    head = {"agent": "mine", "weights": "abc", "preset": "deep-sea", "seed": 3, "planner": "mcts"}
+    head |= {"passes": 10, "max_steps": 20}
     per = {"waits": 4 / 3, "states": 18.0, "expansions": 41 / 3, "model_calls": 10.0}
     episodes = {
         **head,
         **{"episodes": 3, "wins": 2, "win_rate": 2 / 3, "win_rate_low": low, "win_rate_high": high},
         **{"mean_length": 10.0, "mean_solution_length": 3.5},
         **{f"{name}_per_episode": mean for name, mean in per.items()},
+        **{"expansions_per_solved_episode": 5.5, "states_per_solved_episode": 7.0},
         **{"seconds": 1.5, "changed": {"risk_coef": 0.0}},
     }
     levels = {
@@ -51,6 +59,7 @@ def test_the_json_of_episodes_and_levels_has_the_keys_it_always_had():
         **{"levels": 3, "solved": 2, "solve_rate": 2 / 3, "solve_rate_low": low, "solve_rate_high": high},
         "mean_solution_length": 3.5,
         **{f"{name}_per_level": mean for name, mean in per.items()},
+        **{"expansions_per_solved_level": 5.5, "states_per_solved_level": 7.0},
         **{"seconds": 1.5, "seconds_per_level": 0.5, "changed": {"risk_coef": 0.0}},
         "results": [{"number": 1}, {"number": 2}, {"number": 3}],
     }
@@ -75,9 +84,11 @@ def test_measurements_are_read_from_either_kind_and_from_older_files(tmp_path):
         **{"weights": "abc", "passes": 40, "max_steps": 200, "changed": {}, "command": "bathysphere evaluate mine"},
         **{"levels": 100, "solve_rate": 0.7, "solve_rate_low": 0.6, "solve_rate_high": 0.8},
     }
-    parts = [evaluation.to_dict() | {"command": "again"} for evaluation in (EPISODES, LEVELS)]
+    planned = replace(LEVELS, planner="best-first", passes=None, changed={"max_expansions": 9})
+    parts = [evaluation.to_dict() | {"command": "again"} for evaluation in (EPISODES, LEVELS, planned)]
     file.write_text(json.dumps({"evaluations": [*parts, old]}))
-    episodes, levels, older = read_measurements(file, "abc")
+    episodes, levels, plans, older = read_measurements(file, "abc")
+    assert plans.what == "levels solved, best-first, at most 20 steps, max_expansions 9"
     assert episodes.what == "episodes won, 10 passes a step, at most 20 steps, risk_coef 0.0"
     assert levels.what == "levels solved, 10 passes a step, at most 20 steps, risk_coef 0.0"
     assert (episodes.n, levels.n, older.n) == (3, 3, 100)
@@ -92,3 +103,23 @@ def test_passes_are_drawn(evaluation, tmp_path):
     draw_passes([replace(evaluation, passes=100, solved=3), evaluation], tmp_path / "passes.png")
     with Image.open(tmp_path / "passes.png") as picture:
         assert picture.width > 400
+
+
+@pytest.mark.parametrize("evaluation", [EPISODES, LEVELS], ids=["episodes", "levels"])
+def test_planners_are_drawn(evaluation, tmp_path):
+    lost = replace(evaluation, planner="levin", **counts(OUTCOMES[1:2] * 3))
+    won = replace(evaluation, planner="best-first", **counts([Outcome(True, 4, 4, 0, 400, 300, 300)] * 3))
+    draw_planners([evaluation, won, lost, replace(lost, planner="phs")], tmp_path / "planners.png")
+    draw_planners([lost], tmp_path / "nothing.png")
+    for name in ("planners.png", "nothing.png"):
+        with Image.open(tmp_path / name) as picture:
+            assert picture.width > 600
+
+
+def test_names_beside_curves_do_not_overlap():
+    for heights in ([1.0, 1.0, 1.0], [0.0, 0.0, 0.01], [0.5, 0.52, 0.1], [0.3]):
+        places = _apart(heights)
+        assert all(0 <= place <= 1 for place in places)
+        ordered = sorted(places)
+        assert all(above - below > 0.05 for below, above in pairwise(ordered))
+    assert _apart([0.2, 0.8]) == [0.2, 0.8]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
+import hashlib
+import json
 import logging
 import os
 import pickle
@@ -184,6 +187,27 @@ def test_files_of_other_settings_streams_and_versions_are_not_used(tmp_path, mon
     shutil.copy(file, copied)
     assert board_cache.BoardCache(QUICK, STREAM + 1, tmp_path).read(0) is None
     assert board_cache.BoardCache(QUICK, STREAM, tmp_path).read(0) is not None
+
+
+def test_fields_that_came_later_count_only_when_they_are_set(tmp_path) -> None:
+    """Boards that were kept before the generator had these fields are still found."""
+    first_fields = ("height", "width", "num_boxes", "walk_length", "turn_probability", "brushes")
+    first_fields += ("max_depth", "max_states", "max_tries", "max_calls")
+    settings = {name: getattr(QUICK, name) for name in first_fields}
+    settings |= {"version": generator.VERSION, "numpy": np.__version__}
+    name = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+    assert fill(tmp_path, 16).parent.parent.name == name
+    for later in ({"smallest": 6}, {"fewest_boxes": 1}, {"rooms": ("hall",)}, {"grouped": 0.5}, {"shallowest": 9}):
+        config = dataclasses.replace(QUICK, **later)
+        assert board_cache.BoardCache(config, STREAM, tmp_path).read(0) is None
+
+
+def test_mixed_boards_come_as_the_generator_makes_them(tmp_path) -> None:
+    mixed = dataclasses.replace(
+        QUICK, height=9, width=8, num_boxes=2, smallest=6, fewest_boxes=1, rooms=("walk", "hall"), grouped=0.5
+    )
+    for _ in range(2):  # made, then read
+        assert np.array_equal(take(BoardStream(mixed, STREAM, tmp_path), range(20)), made(20, config=mixed))
 
 
 @pytest.mark.parametrize("place", ["a file", "/proc/nowhere"])

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import tyro
 
-from bathysphere.domains.base import Categories, Domain
+from bathysphere.domains.base import Categories, Domain, WithGoal
 from bathysphere.domains.sokoban import GeneratorConfig, Level, Rewards, Sokoban, SokobanConfig, parse_levels
+from bathysphere.domains.sokoban.domain import TURNED_ACTIONS, symmetries
+from bathysphere.domains.sokoban.rules import WALL, is_solved
 from bathysphere.domains.sokoban.tiles import draw_board
 from bathysphere.errors import BathysphereError
+from tests.domains.sokoban_boards import random_board
 
 SMALL = GeneratorConfig(height=7, width=8, num_boxes=2, max_states=2000)
 TWO = "; a\n#####\n#@$.#\n#####\n\n; b\n######\n#    #\n#@$ .#\n######\n"
@@ -129,7 +132,7 @@ def test_a_turned_board_is_as_hard(shape: tuple[int, int], count: int) -> None:
     domain = Sokoban(SokobanConfig(generator=GeneratorConfig(*shape, num_boxes=2, max_states=2000)))
     rng = np.random.default_rng(0)
     board = domain.initial(1, rng)
-    images = np.unique(domain.transform(np.repeat(board, 200, axis=0), rng), axis=0)
+    images = np.unique(domain.transform(np.repeat(board, 200, axis=0), rng)[0], axis=0)
     assert len(images) == count
     assert (images == board).all(axis=1).any()
     # Played two moves deep, every image has as many distinct positions, boxes pushed and wins as the board itself.
@@ -149,9 +152,41 @@ def test_transformed_boards_mix_with_transformed_play() -> None:
     board = domain.initial(1, np.random.default_rng(1))
     played = domain.successors(board).states[0]
     both = np.concatenate([board, played])
-    rng = np.random.default_rng(2)
     for table in domain._symmetries:
         image = both[:, table]
         reached = {row.tobytes() for row in domain.successors(image[:1]).states[0]}
         assert reached == {row.tobytes() for row in image[1:]}
-    assert domain.transform(both, rng).dtype == np.uint8
+
+
+@pytest.mark.parametrize(("shape", "count"), [((7, 8), 4), ((9, 5), 4), ((6, 6), 8)])
+def test_actions_turn_with_the_board(shape: tuple[int, int], count: int) -> None:
+    """Action a on the image leads to the image of where action actions[i, a] leads on the board."""
+    rng = np.random.default_rng(3)
+    boards = np.stack([random_board(rng, *shape, num_boxes=4).ravel() for _ in range(40)])
+    domain = Sokoban(levels=[Level("", boards[~is_solved(boards)][0].reshape(shape))])
+    boards = np.repeat(boards, 12, axis=0)
+    images, actions = domain.transform(boards, rng)
+    assert (images.dtype, images.shape) == (np.uint8, boards.shape)
+    assert (actions.dtype, actions.shape) == (np.intp, (len(boards), 4))
+    assert len(np.unique(actions, axis=0)) == count
+    # Which symmetry it was is told by the actions; seen from there, everything that follows is turned as well.
+    tables = {row.tobytes(): table for row, table in zip(TURNED_ACTIONS, symmetries(shape), strict=False)}
+    there, here = domain.successors(images), domain.successors(boards)
+    for i, row in enumerate(actions):
+        table = tables[row.tobytes()]
+        assert np.array_equal(images[i], boards[i, table])
+        assert np.array_equal(there.states[i], here.states[i, row][:, table])
+        for told, expected in zip(there[1:], here[1:], strict=True):
+            assert np.array_equal(told[i], expected[i, row])
+
+
+def test_what_a_win_pays_is_told() -> None:
+    assert Sokoban(SokobanConfig(generator=SMALL)).goal_reward == 10
+    assert Sokoban(SokobanConfig(generator=SMALL, rewards=Rewards(finished=3))).goal_reward == 3
+    assert isinstance(Sokoban(SokobanConfig(generator=SMALL)), WithGoal)
+
+
+def test_walls_are_blank() -> None:
+    assert Sokoban(SokobanConfig(generator=SMALL)).observation.blank == WALL
+    # A spec without it, from an older file, is the same spec.
+    assert Categories((7, 8), 7, blank=WALL) == Categories((7, 8), 7)

@@ -15,14 +15,16 @@ from tests.oracles.learning import ListReplay
 STATE_SIZE, MAX_LENGTH = 3, 5
 
 
-def draw_episode(length, num_members, num_targets, rng):
+def draw_episode(length, num_members, num_targets, num_actions, rng):
     states = rng.integers(256, size=(length, STATE_SIZE)).astype(np.uint8)
-    return states, rng.normal(size=(length, num_targets)), rng.random((length, num_members)) < 0.5
+    policy = rng.dirichlet(np.ones(num_actions), size=length) if num_actions else None
+    return states, rng.normal(size=(length, num_targets)), rng.random((length, num_members)) < 0.5, policy
 
 
-def entries(states, targets, mask):
-    rows = zip(states, targets.astype(np.float32), mask, strict=True)
-    return [(bytes(s), t.tolist(), m.tolist()) for s, t, m in rows]
+def entries(states, targets, mask, policy):
+    policy = np.zeros((len(states), 0)) if policy is None else policy
+    rows = zip(states, targets.astype(np.float32), mask, policy.astype(np.float32), strict=True)
+    return [(bytes(s), t.tolist(), m.tolist(), p.tolist()) for s, t, m, p in rows]
 
 
 def assert_same(sample, draws, oracle):
@@ -35,6 +37,7 @@ def assert_same(sample, draws, oracle):
                 bytes(sample.states[u, b]),
                 sample.targets[u, b].tolist(),
                 sample.mask[u, b].tolist(),
+                [] if sample.policy is None else sample.policy[u, b].tolist(),
             )
             assert arrived == expected
 
@@ -45,21 +48,24 @@ def assert_same(sample, draws, oracle):
     capacity=st.integers(1, 4),
     num_members=st.sampled_from([1, 3, 8, 20]),
     has_own_targets=st.booleans(),
+    num_actions=st.sampled_from([0, 1, 4]),
     share=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     sampling=st.sampled_from(["episode", "length"]),
     steps=st.lists(st.tuples(st.booleans(), st.integers(1, MAX_LENGTH)), min_size=1, max_size=12),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_replay_follows_the_list_of_lists(capacity, num_members, has_own_targets, share, sampling, steps, seed):
+def test_replay_follows_the_list_of_lists(
+    capacity, num_members, has_own_targets, num_actions, share, sampling, steps, seed
+):
     rng = np.random.default_rng(seed)
     settings_ = ReplayConfig(capacity, share, sampling)
     num_targets = num_members if has_own_targets else 1
-    replay = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH, num_targets)
+    replay = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH, num_targets, num_actions)
     oracle = ListReplay(capacity, share, sampling == "length")
     for solved, length in steps:
-        states, targets, mask = draw_episode(length, num_members, num_targets, rng)
-        replay.add(states, targets, mask, solved)
-        oracle.add(entries(states, targets, mask), solved)
+        states, targets, mask, policy = draw_episode(length, num_members, num_targets, num_actions, rng)
+        replay.add(states, targets, mask, solved, policy)
+        oracle.add(entries(states, targets, mask, policy), solved)
         assert replay.num_solved_episodes == len(oracle.episodes[True])
         assert replay.num_unsolved_episodes == len(oracle.episodes[False])
         assert replay.num_episodes_added == sum(oracle.added.values())
@@ -67,15 +73,15 @@ def test_replay_follows_the_list_of_lists(capacity, num_members, has_own_targets
         sample = replay.sample(2, 6, np.random.default_rng(sample_seed))
         assert_same(sample, np.random.default_rng(sample_seed).random((2, 6, 2)), oracle)
     # A copy made from the saved state gives the same samples, now and after more episodes.
-    copy = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH, num_targets)
+    copy = Replay(settings_, STATE_SIZE, num_members, MAX_LENGTH, num_targets, num_actions)
     copy.load_state_dict(replay.state_dict())
     for solved in (True, False):
         left, right = (r.sample(2, 6, np.random.default_rng(seed)) for r in (replay, copy))
         for a, b in zip(left, right, strict=True):
             np.testing.assert_array_equal(a, b)
-        states, targets, mask = draw_episode(MAX_LENGTH, num_members, num_targets, rng)
-        replay.add(states, targets, mask, solved)
-        copy.add(states, targets, mask, solved)
+        states, targets, mask, policy = draw_episode(MAX_LENGTH, num_members, num_targets, num_actions, rng)
+        replay.add(states, targets, mask, solved, policy)
+        copy.add(states, targets, mask, solved, policy)
 
 
 def labelled(lengths, sampling):
@@ -171,6 +177,19 @@ class TestRefusals:
         with pytest.raises(BathysphereError, match="lacks states"):
             saved.load_state_dict({})
 
+    @pytest.mark.parametrize("has_policy", [True, False])
+    def test_a_policy_too_many_or_too_few(self, has_policy):
+        replay = Replay(ReplayConfig(), 1, 1, 4, num_actions=0 if has_policy else 3)
+        policy = np.zeros((4, 3)) if has_policy else None
+        with pytest.raises(BathysphereError, match=r"targets and mask have shapes"):
+            replay.add(np.zeros((4, 1), np.uint8), np.zeros((4, 1)), np.ones((4, 1), np.bool_), True, policy)
+
+    def test_a_saved_replay_without_policies(self):
+        saved = Replay(ReplayConfig(), 1, 1, 4)
+        saved.add(np.zeros((4, 1), np.uint8), np.zeros((4, 1)), np.ones((4, 1), np.bool_), True)
+        with pytest.raises(BathysphereError, match="does not fit"):
+            Replay(ReplayConfig(), 1, 1, 4, num_actions=3).load_state_dict(saved.state_dict())
+
     @pytest.mark.parametrize("kwargs", [{"capacity": 0}, {"solved_share": 1.1}])
     def test_config(self, kwargs):
         with pytest.raises(BathysphereError, match="replay"):
@@ -189,3 +208,34 @@ def test_a_sample_can_be_turned_and_mirrored():
     assert turned.targets is sample.targets
     with pytest.raises(BathysphereError, match=r"symmetries.*DeepSea"):
         sample.transformed(DeepSea(), np.random.default_rng(2))
+
+
+def test_policies_turn_with_the_board():
+    """The policy of each board says which moves push its box; it still does when both are turned."""
+    domain = Sokoban(SokobanConfig(generator=GeneratorConfig(6, 6, num_boxes=1, max_states=2000)))
+    starts = domain.initial(8, np.random.default_rng(0))
+    boards = np.unique(
+        domain.successors(domain.successors(starts).states.reshape(-1, 36)).states.reshape(-1, 36), axis=0
+    )
+    boards = boards[pushes(domain, boards).any(axis=1) & (boards == 4).any(axis=1)]
+    assert 5 < len(boards) < 200
+    replay = Replay(ReplayConfig(capacity=3), domain.state_size, num_members=2, max_length=200, num_actions=4)
+    mask = np.ones((len(boards), 2), np.bool_)
+    replay.add(boards, np.arange(len(boards))[:, None], mask, False, pushes(domain, boards))
+    sample = replay.sample(4, 100, np.random.default_rng(1))
+    assert np.array_equal(sample.policy, pushes(domain, sample.states.reshape(-1, 36)).reshape(4, 100, 4))
+    turned = sample.transformed(domain, np.random.default_rng(2))
+    assert turned.policy.dtype == np.float32
+    assert not np.array_equal(turned.policy, sample.policy)
+    assert np.array_equal(turned.policy, pushes(domain, turned.states.reshape(-1, 36)).reshape(4, 100, 4))
+    assert turned.targets is sample.targets
+    batch = turned.observed(domain)
+    assert batch.policy is turned.policy
+    assert batch.observations.shape == (4, 100, 6, 6)
+    assert np.array_equal(turned.split().policy, turned.policy)
+
+
+def pushes(domain, boards):
+    """Tells which moves push a box, float [n, 4]."""
+    boxes, after = np.isin(boards, (3, 4)), np.isin(domain.successors(boards).states, (3, 4))
+    return (after != boxes[:, None]).any(axis=2).astype(np.float64)

@@ -70,3 +70,49 @@ def values(weights: dict[str, Array], codes: Array, num_categories: int) -> Sequ
         )
         results.append(float(last[e, 0] @ units) + (float(named["2.bias"][e, 0, 0]) if "2.bias" in named else 0.0))
     return results
+
+
+def board_outputs(weights: dict[str, Array], codes: Array, num_categories: int, blank: int, rounded: bool) -> Array:
+    """What every head of a board network says of a board [H, W]: [E, 1 + A]; `rounded` or in floats.
+
+    Only floor counts: cells that are not blank. They alone are written to, and means, maxima and sums are over them.
+    """
+    named = {name.removeprefix("network."): array for name, array in weights.items()}
+    convolutions = [named[f"weights.{i}"] for i in range(sum(name.startswith("weights.") for name in named))]
+    floor = codes != blank
+    inputs = np.delete(np.eye(num_categories, dtype=np.int64)[codes], blank, axis=2)
+    stream = np.zeros((*codes.shape, len(convolutions[0])), np.float32)
+    stream[floor] = (_convolved(inputs, convolutions[0], rounded) + named["biases.0"])[floor]
+    for block in range(len(convolutions) // 2):
+        active = np.maximum(stream, np.float32(0))
+        cells = active[floor] if floor.any() else np.zeros((1, active.shape[2]), np.float32)
+        told = named[f"pooled_weights.{block}"] @ np.concatenate([cells.mean(0), cells.max(0)])
+        first, second = 2 * block + 1, 2 * block + 2
+        bias = named[f"biases.{first}"] + told
+        inner = np.zeros_like(stream)
+        inner[floor] = np.maximum(_convolved(active, convolutions[first], rounded) + bias, np.float32(0))[floor]
+        stream[floor] += (_convolved(inner, convolutions[second], rounded) + named[f"biases.{second}"])[floor]
+    read = _convolved(np.maximum(stream, np.float32(0)), named["readout"], rounded) + named["readout_bias"]
+    units = np.maximum(read, np.float32(0))[floor]
+    pooled = np.concatenate([units.sum(0) / 32, units.max(0) if len(units) else units.sum(0)])
+    results = []
+    for e in range(len(named["last.weight"])):
+        hidden = np.maximum(named["hidden.weight"][e] @ pooled + named["hidden.bias"][e, :, 0], 0)
+        results.append(named["last.weight"][e] @ hidden + named["last.bias"][e, :, 0])
+    return np.array(results)
+
+
+def _convolved(board: Array, weight: Array, rounded: bool) -> Array:
+    """A convolution of activations [H, W, inputs], which are whole numbers already if they are integers."""
+    if rounded and board.dtype == np.int64:
+        return convolve(board, weight)
+    if rounded:
+        whole, scale = rounded_board(board)
+        return convolve(whole, weight) * scale
+    reach = weight.shape[2] // 2
+    padded = np.pad(board.astype(np.float64), ((reach, reach), (reach, reach), (0, 0)))
+    result = np.zeros((*board.shape[:2], len(weight)))
+    for y in range(board.shape[0]):
+        for x in range(board.shape[1]):
+            result[y, x] = np.einsum("yxi,oiyx->o", padded[y : y + 2 * reach + 1, x : x + 2 * reach + 1], weight)
+    return result

@@ -32,6 +32,7 @@ class State:
     def __init__(self, key):
         self.key = key
         self.sums = None
+        self.priors = None  # the policy, by action; 0 at ends
         self.count = 0
         self.terminal = False
         self.solved = False
@@ -124,10 +125,11 @@ class OracleEpisode:
       successors: key -> list over actions of (key, reward, terminal, solved): what planning believes.
       truth: the same, but what really happens.
       evaluate: key -> list of member values.
+      priors: key -> list of the policy's probabilities of actions.
     """
 
-    def __init__(self, start, seed, successors, evaluate, config, num_members, max_steps, truth=None):
-        self.successors, self.evaluate, self.config = successors, evaluate, config
+    def __init__(self, start, seed, successors, evaluate, config, num_members, max_steps, truth=None, priors=None):
+        self.successors, self.evaluate, self.config, self.priors = successors, evaluate, config, priors
         self.truth = truth
         self.max_steps = max_steps
         self.rng = SplitMix(seed)
@@ -153,6 +155,8 @@ class OracleEpisode:
         values = self.evaluate(key)
         state.sums = [0.0] * len(values) if terminal else [float(v) for v in values]
         state.count = 1
+        if self.config.prior_coef:
+            state.priors = [0.0 if terminal else float(p) for p in self.priors(key)]
         self.states.append(state)
         self.table[key] = state
         return state
@@ -200,7 +204,9 @@ class OracleEpisode:
             if not eligible:
                 dead_end = True
                 break
-            scores = self.scores(node, eligible, self.config.risk, self.config.risk_coef, self.config.bonus_coef)
+            config = self.config
+            coefs = config.risk_coef, config.bonus_coef, config.prior_coef
+            scores = self.scores(node, eligible, config.risk, *coefs)
             action = self.best(scores, eligible, highest=False)
             path.append((node, action))
             node = node.children[action]
@@ -231,7 +237,7 @@ class OracleEpisode:
             value = [node.state.rewards[action] + self.config.discount * v for v in value]
             node.state.update(value)
 
-    def scores(self, node, eligible, risk, risk_coef, bonus_coef):
+    def scores(self, node, eligible, risk, risk_coef, bonus_coef, prior_coef):
         """Returns action -> score."""
         state = node.state
         q, values, rewards, extras = {}, {}, {}, {}
@@ -244,6 +250,9 @@ class OracleEpisode:
             if self.config.bonus != "none" and bonus_coef != 0.0:
                 std = math.sqrt(variance_sum(values[a]) / len(self.members))
                 extra += bonus_coef * bonus(self.config.bonus, state.count, child.count, std, len(self.members))
+            if prior_coef:
+                trust = math.sqrt(state.count) / (1 + child.count)
+                extra += prior_coef * state.priors[a] * trust
             extra -= self.config.episode_penalty * child.root_visits
             extra -= self.config.path_penalty * child.path_visits
             extras[a] = extra
@@ -269,7 +278,8 @@ class OracleEpisode:
         ] or list(range(len(root.children)))
         risk = config.final_risk or config.risk
         coef = config.risk_coef if config.final_risk_coef is None else config.final_risk_coef
-        scores = self.scores(root, eligible, risk, coef, config.bonus_coef if config.final_bonus else 0.0)
+        # The policy says where to look, not what to do: its prior is left out.
+        scores = self.scores(root, eligible, risk, coef, config.bonus_coef if config.final_bonus else 0.0, 0.0)
         action = self.best(scores, eligible, highest=config.final_ties == "highest")
         return self.put_off(action) if self.num_waits < int(config.patience * self.max_steps) else action
 

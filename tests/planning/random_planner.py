@@ -1,28 +1,25 @@
 """A second planner in one file: it acts at random. Pools, training and agents need no more than what it can do."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from bathysphere.planning import Episode, SearchConfig
-from bathysphere.planning.graph.arena import Sizes
-from bathysphere.planning.graph.graphs import Graphs
+from bathysphere.planning import Episode, PlannerSettings
 from bathysphere.planning.planner import Work, register_planner
+from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.storage.state import generator_state, restore_generator
 
 
 @dataclass(frozen=True)
-class RandomConfig:
-    discount: float = 0.99
-    max_steps: int | None = None
-
-    def for_training(self, max_steps):
-        return replace(self, max_steps=max_steps)
+class RandomConfig(PlannerSettings):
+    """Nothing besides what all planners have."""
 
 
-@register_planner(RandomConfig)
+@register_planner("random", RandomConfig)
 class RandomPlanner:
+    makes_plans = False
+
     def __init__(
         self,
         domain,
@@ -37,12 +34,10 @@ class RandomPlanner:
         worker=0,
         workers=1,
         steady=False,
+        graph_states=None,
     ):
         self.domain, self.values, self.config, self.model, self.work = domain, values, config, model or domain, Work()
         self.limit = config.max_steps or domain.max_steps
-        num_actions, members = len(domain.action_names), values.num_members
-        sizes = Sizes(batch, domain.state_size, num_actions, members, members, self.limit)
-        self.graphs = Graphs(sizes, SearchConfig())
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         self.rng = np.random.default_rng(sequence)
         stream = find_starts(starts, domain, sequence)
@@ -88,6 +83,30 @@ class RandomPlanner:
         values = self.values.evaluate(self.domain.observe(states)).astype(np.float64)
         number = int(self.starts.number(self.index[slot]))
         return Episode(states, actions, rewards, values, solved, truncated, number, len(states), float(values.std()))
+
+    @property
+    def graph_bytes(self):
+        return 0  # it searches nothing
+
+    def search_graph(self, slot):
+        """Shows the one state that is known: where the episode is."""
+        state = self.root_states[slot : slot + 1].copy()
+        values = self.values.evaluate(self.domain.observe(state)).astype(np.float64)
+        edges, one = (1, len(self.domain.action_names)), np.ones(1, np.int64)
+        return SearchGraph(
+            states=state,
+            count=one,
+            member_values=values,
+            mean=values.mean(axis=1),
+            std=values.std(axis=1),
+            child=np.full(edges, -1),
+            reward=np.zeros(edges),
+            terminal=np.zeros(1, np.bool_),
+            solved=np.zeros(1, np.bool_),
+            root_visits=one,
+            root=0,
+            depth=np.zeros(1, np.int64),
+        )
 
     def state_dict(self):
         return {"rng": generator_state(self.rng)}  # enough between episodes

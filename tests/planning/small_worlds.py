@@ -23,6 +23,20 @@ def make_domain(edges: dict[int, list], *, ends=(), solved=(), max_steps=12) -> 
     return RandomGraph(target, reward, is_end, is_solved, max_steps)
 
 
+class Recorder(RandomGraph):
+    """A world that notes which states it was asked about, in order."""
+
+    @classmethod
+    def of(cls, graph: RandomGraph) -> Recorder:
+        recorder = cls(graph.target, graph.reward, graph.is_end, graph.is_solved, graph.max_steps)
+        recorder.expanded = []
+        return recorder
+
+    def successors(self, states):
+        self.expanded += self.number(states).tolist()
+        return super().successors(states)
+
+
 def make_search(domain: RandomGraph, values, batch=1, seed=0, **options) -> MCTS:
     """Returns a planner with `values` [states] or [states, E] as its value function."""
     table = np.asarray(values, np.float32)

@@ -9,7 +9,7 @@ from bathysphere.agents.agent import Agent
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.trainer import Trainer
-from bathysphere.planning import MCTS, Pool, SearchConfig, make_planner
+from bathysphere.planning import MCTS, BestFirst, BestFirstConfig, Pool, SearchConfig, make_planner
 from bathysphere.planning.inspect import search_graph
 from bathysphere.planning.planner import TimedSteps, Work
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
@@ -25,6 +25,7 @@ def make_values():
 
 def test_the_config_says_which_planner():
     assert isinstance(make_planner(SEA, make_values(), SearchConfig()), MCTS)
+    assert isinstance(make_planner(SEA, make_values(), BestFirstConfig()), BestFirst)
     assert isinstance(make_planner(SEA, make_values(), RandomConfig()), RandomPlanner)
 
 
@@ -58,10 +59,11 @@ def test_agents_act_with_any_planner():
     assert {agent.act(state) for _ in range(30)} == {0, 1}
 
 
-def test_any_planner_can_be_asked_for_its_graph():
-    planner = make_planner(SEA, make_values(), SearchConfig(), batch=2)
+@pytest.mark.parametrize(("config", "at_least"), [(SearchConfig(), 3), (BestFirstConfig(), 3), (RandomConfig(), 1)])
+def test_any_planner_can_be_asked_for_its_graph(config, at_least):
+    planner = make_planner(SEA, make_values(), config, batch=2)
     planner.plan()
-    assert len(search_graph(planner, 1).states) > 2
+    assert len(search_graph(planner, 1).states) >= at_least
 
 
 def test_work_adds_up():

@@ -71,6 +71,6 @@ def test_agents_of_other_worlds_or_networks_are_refused(first, tmp_path):
         make_trainer(small_config(values={"num_members": 19}, start_from=str(first)))
     with pytest.raises(BathysphereError, match="There is no agent 'nowhere'"):
         make_trainer(small_config(start_from="nowhere"))
-    towers = {"num_towers": 1, "num_members": 1, "precision": "float32"}
+    towers = {"network": "cnn", "policy": False, "num_towers": 1, "num_members": 1, "precision": "float32"}
     with pytest.raises(BathysphereError, match="leave one out"):
         override(small_sokoban(), {"values": towers, "start_from": "a"})

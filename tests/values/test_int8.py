@@ -180,7 +180,7 @@ def test_what_is_not_a_number_is_not_hidden(layer, bad):
     ids=str,
 )
 def test_networks_it_is_not_for_are_refused(changes):
-    with pytest.raises(BathysphereError, match=r"values\.precision int8 is for a residual cnn"):
+    with pytest.raises(BathysphereError, match=r"values\.precision int8 is for a board network, or a residual cnn"):
         settings(**changes)
 
 
@@ -196,15 +196,18 @@ floats = st.floats(-100, 100, width=32)
 @given(
     arrays(np.float32, (2, 6, 3), elements=floats),
     arrays(np.float32, 2, elements=st.floats(0, 10, width=32)),
+    arrays(np.bool_, (2, 6)),
     arrays(np.float32, 3, elements=floats),
     arrays(np.float32, (2, 4), elements=floats),
     arrays(np.float32, (4, 3), elements=st.floats(-1, 1, width=32)),
 )
-def test_a_board_is_rounded_to_half_its_scale(products, before, bias, pooled, pooled_weight):
-    top, scales, rounded = ACTIVATION_LEVELS, before.copy(), np.empty(products.shape, np.uint8)
-    rectify_and_round(products, scales, bias, pooled, pooled_weight, top, rounded)
+def test_a_board_is_rounded_to_half_its_scale(products, before, floor, bias, pooled, pooled_weight):
+    top, scales, rounded = ACTIVATION_LEVELS, before.copy(), np.full(products.shape, 7, np.uint8)
+    rectify_and_round(products, scales, floor, bias, pooled, pooled_weight, top, rounded)
     told = pooled.astype(np.float64) @ pooled_weight
     exact = np.maximum(products * before[:, None, None].astype(np.float64) + bias + told[:, None], 0)
+    exact *= floor[:, :, None]
+    assert not rounded[~floor].any()
     largest = exact.max((1, 2))
     np.testing.assert_allclose(scales, largest / top, rtol=1e-4, atol=1e-4)
     slack = 1e-4 * (1 + np.abs(products).max() * before.max())
@@ -219,18 +222,22 @@ def test_a_board_is_rounded_to_half_its_scale(products, before, bias, pooled, po
     arrays(np.float32, (2, 6, 3), elements=floats),
     arrays(np.float32, (2, 6, 3), elements=floats),
     arrays(np.float32, 2, elements=st.floats(0, 10, width=32)),
+    arrays(np.bool_, (2, 6)),
     arrays(np.float32, 3, elements=floats),
 )
-def test_a_block_adds_to_the_stream(products, stream, before, bias):
-    top, scales, rounded = ACTIVATION_LEVELS, before.copy(), np.empty(products.shape, np.uint8)
+def test_a_block_adds_to_the_stream(products, stream, before, floor, bias):
+    top, scales, rounded = ACTIVATION_LEVELS, before.copy(), np.full(products.shape, 7, np.uint8)
     after, pooled = stream.copy(), np.empty((2, 6), np.float32)
-    add_and_round(products, scales, bias, top, after, rounded, pooled)
-    exact = stream + products * before[:, None, None].astype(np.float64) + bias
+    add_and_round(products, scales, floor, bias, top, after, rounded, pooled)
+    added = (products * before[:, None, None].astype(np.float64) + bias) * floor[:, :, None]
     slack = 1e-4 * (1 + np.abs(products).max() * before.max())
-    np.testing.assert_allclose(after, exact, atol=slack)
-    active = np.maximum(after, 0)
-    np.testing.assert_allclose(pooled[:, :3], active.mean(1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(after, stream + added, atol=slack)
+    np.testing.assert_array_equal(after[~floor], stream[~floor])
+    active = np.maximum(after, 0) * floor[:, :, None]
+    num_floor = np.maximum(floor.sum(1), 1)[:, None]
+    np.testing.assert_allclose(pooled[:, :3], active.sum(1) / num_floor, rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(pooled[:, 3:], active.max(1))
+    assert not rounded[~floor].any()
     assert np.all(
         np.abs(rounded * scales[:, None, None].astype(np.float64) - active) <= scales[:, None, None] * 0.501 + 1e-30
     )

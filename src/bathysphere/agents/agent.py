@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
 
 from bathysphere.domains.base import Domain, Model, States
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Planner, PlannerConfig, make_planner
+from bathysphere.planning import Planner, PlannerSettings, make_planner
+from bathysphere.planning.planner import play_all
 from bathysphere.values.ensemble import Ensemble
 
 
 class Agent:
     """Chooses actions in a world by planning with trained values.
 
-    It keeps its search graph as long as the world goes on as it expects, and plans anew from any other state.
+    It keeps its search graph, or the whole plan if its planner makes such, as long as the world goes on as it expects,
+    and plans anew from any other state and at the end of a plan.
 
     Args:
       domain: the world.
@@ -26,12 +29,13 @@ class Agent:
     """
 
     def __init__(
-        self, domain: Domain, values: Ensemble, search: PlannerConfig, seed: int = 0, model: Model | None = None
+        self, domain: Domain, values: Ensemble, search: PlannerSettings, seed: int = 0, model: Model | None = None
     ) -> None:
         self.domain, self.values, self.config, self.model = domain, values, search, model
         self._rng = np.random.default_rng(seed)
         self._planner: Planner | None = None
         self._expected: bytes | None = None
+        self._plan = deque[tuple[bytes, int]]()  # states to come and what to do there
 
     def act(self, where: Any) -> int:
         """Returns the number of the chosen action.
@@ -40,11 +44,18 @@ class Agent:
           where: an environment made by `bathysphere.gym`, looked at but not touched, or a state, uint8 [S].
         """
         state = self._state(where)
+        if self._plan and self._plan[0][0] == state.tobytes():
+            return self._plan.popleft()[1]
         if self._planner is None or state.tobytes() != self._expected:
             seed = int(self._rng.integers(2**63))
             self._planner = make_planner(
-                self.domain, self.values, self.config, starts=state[None], seed=seed, model=self.model
+                self.domain, self.values, self.config, starts=state[None], seed=seed, model=self.model, num_episodes=1
             )
+        if self._planner.makes_plans:
+            (episode,) = play_all(self._planner)
+            self._planner = None
+            self._plan = deque((s.tobytes(), a) for s, a in zip(episode.states, episode.actions.tolist(), strict=True))
+            return self._plan.popleft()[1]
         finished = self._planner.step()
         action = int(self._planner.actions[0])
         if finished:

@@ -51,6 +51,8 @@ class Header:
     """Fingerprint of the weights."""
     sha256: str
     """Fingerprint of all the rest."""
+    blank: int | None = None
+    """Category of cells that may surround a board without changing it; None if there is none."""
 
 
 class AgentFile(NamedTuple):
@@ -73,6 +75,7 @@ def write(path: Path, config: RunConfig, observation: ObservationSpec, card: Car
         "config": to_dict(config),
         "shape": [observation.size] if isinstance(observation, Features) else list(observation.shape),
         "num_categories": None if isinstance(observation, Features) else observation.num_categories,
+        "blank": None if isinstance(observation, Features) else observation.blank,
         "card": asdict(card),
         "weights": fingerprint(weights),
     }
@@ -96,5 +99,5 @@ def read(path: Path) -> AgentFile:
     if header.num_categories is None:
         observation: ObservationSpec = Features(header.shape[0])
     else:
-        observation = Categories(header.shape, header.num_categories)
+        observation = Categories(header.shape, header.num_categories, header.blank)
     return AgentFile(header.config, observation, header.card, in_full(arrays), header.weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +13,8 @@ from bathysphere.agents.loading import Trained, load_trained, make_model
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, States
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import PlannerConfig, Pool
+from bathysphere.planning import PlannerSettings, Pool
+from bathysphere.planning.named import changed_planner, planner_name
 from bathysphere.statistics import wilson_interval
 from bathysphere.storage.files import read_json
 
@@ -60,12 +61,14 @@ class Evaluation:
     preset: str
     """Which the agent was trained with."""
     seed: int
-    passes: int
-    """Of planning per step."""
+    planner: str
+    """By the name that people use."""
+    passes: int | None
+    """Of planning per step; None for planners without passes."""
     max_steps: int
     """Steps after which a unit was cut off."""
     changed: dict[str, Any]
-    """Fields of the search config that were not as in training."""
+    """Settings of the planner that were asked for."""
     count: int
     """Units played, at least 1."""
     solved: int
@@ -81,6 +84,12 @@ class Evaluation:
     """Per unit: nodes of the search tree that got children."""
     model_calls: float
     """Per unit: states whose successors were computed; the graph knew those of the other expansions."""
+    solved_after: tuple[int, ...]
+    """Expansions of every unit that was solved, fewest first."""
+    most_expansions: int
+    """Of a unit, solved or not."""
+    solved_states: float | None
+    """States per unit that was solved; None without any."""
     seconds: float
     """Wall clock, in all."""
     results: tuple[dict[str, Any], ...] = ()
@@ -96,6 +105,11 @@ class Evaluation:
         """The 95 % Wilson interval of the rate."""
         return wilson_interval(self.solved, self.count)
 
+    @property
+    def solved_expansions(self) -> float | None:
+        """Expansions per unit that was solved; None without any."""
+        return _mean(self.solved_after)
+
     def to_dict(self) -> dict[str, Any]:
         """Returns plain data, under the keys that `evaluate --json` prints."""
         words, (low, high), is_level = WORDS[self.unit], self.interval, self.unit == "level"
@@ -104,6 +118,7 @@ class Evaluation:
             "weights": self.weights,
             "preset": self.preset,
             "seed": self.seed,
+            "planner": self.planner,
             "passes": self.passes,
             "max_steps": self.max_steps,
             words.count: self.count,
@@ -114,6 +129,8 @@ class Evaluation:
             **({} if is_level else {"mean_length": self.mean_length}),
             "mean_solution_length": self.mean_solution_length,
             **{f"{name}_per_{self.unit}": getattr(self, name) for name in _COUNTED},
+            f"expansions_per_solved_{self.unit}": self.solved_expansions,
+            f"states_per_solved_{self.unit}": self.solved_states,
             "seconds": self.seconds,
             **({"seconds_per_level": self.seconds / self.count} if is_level else {}),
             "changed": self.changed,
@@ -135,20 +152,23 @@ class Evaluation:
         )
 
 
-def evaluate(agent: str | Path, episodes: int = 100, seed: int = 0, **search: Any) -> Evaluation:
+def evaluate(
+    agent: str | Path, episodes: int = 100, seed: int = 0, planner: str | None = None, **search: Any
+) -> Evaluation:
     """Plays episodes with an agent, without learning, and counts.
 
     Args:
       agent: name of a shipped agent, agent file, or run directory (as of its newest checkpoint).
       episodes: how many.
       seed: decides start states, ties and the members drawn.
-      **search: fields of the search config to change; those that are None stay as in training.
+      planner: mcts, best-first, levin or phs; as in training if not given.
+      **search: settings of the planner to change; those that are None stay as they are.
     """
     if episodes < 1 or seed < 0:
         raise BathysphereError(f"episodes is {episodes} and seed {seed}; expected at least 1 and at least 0.")
     trained = load_trained(agent)
     domain, changed = make_domain(trained.config.domain), given(search)
-    config = replace(trained.config.search, **changed)
+    config = changed_planner(trained.config.search, planner, changed)
     pool = make_pool(trained, domain, config, episodes=episodes, seed=seed)
     began = time.perf_counter()
     played = pool.play()
@@ -163,7 +183,8 @@ def evaluate(agent: str | Path, episodes: int = 100, seed: int = 0, **search: An
         weights=trained.fingerprint,
         preset=trained.config.preset,
         seed=seed,
-        passes=config.passes,
+        planner=planner_name(config),
+        passes=getattr(config, "passes", None),
         max_steps=config.max_steps or domain.max_steps,
         changed=changed,
         seconds=seconds,
@@ -174,11 +195,12 @@ def evaluate(agent: str | Path, episodes: int = 100, seed: int = 0, **search: An
 def make_pool(
     trained: Trained,
     domain: Domain,
-    search: PlannerConfig,
+    search: PlannerSettings,
     *,
     episodes: int,
     seed: int,
     batch: int | None = None,
+    workers: int | None = None,
     starts: States | None = None,
 ) -> Pool:
     """Returns what plays episodes as in training, but without learning.
@@ -189,18 +211,19 @@ def make_pool(
       search: how to plan.
       episodes: how many are played in all.
       seed: decides start states, ties and the members drawn.
-      batch: at most so many at once; as in training if not given.
+      batch: so many at once; as in training if not given.
+      workers: planners that share them; as in training if not given.
       starts: uint8 [episodes, S]; the domain's own if not given.
     """
     config = trained.config
-    batch = min(episodes, config.batch, batch or episodes)
+    batch = min(episodes, batch or config.batch)
     return Pool(
         domain,
         trained.values,
         search,
         batch=batch,
         seed=seed,
-        workers=min(config.workers, batch),
+        workers=min(workers or config.workers, batch),
         model=make_model(config, domain, trained.path),
         num_episodes=episodes,
         starts=starts,
@@ -210,13 +233,16 @@ def make_pool(
 def counts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Returns the fields of an `Evaluation` that are sums and means over its units."""
     total = Outcome(*(sum(column) for column in zip(*outcomes, strict=True)))
-    lengths = [outcome.solution_length for outcome in outcomes if outcome.solved]
+    solved = [outcome for outcome in outcomes if outcome.solved]
     return {
         "count": len(outcomes),
-        "solved": len(lengths),
+        "solved": len(solved),
         "mean_length": total.length / len(outcomes),
-        "mean_solution_length": sum(lengths) / len(lengths) if lengths else None,
+        "mean_solution_length": _mean([outcome.solution_length for outcome in solved]),
         **{name: getattr(total, name) / len(outcomes) for name in _COUNTED},
+        "solved_after": tuple(sorted(outcome.expansions for outcome in solved)),
+        "most_expansions": max(outcome.expansions for outcome in outcomes),
+        "solved_states": _mean([outcome.states for outcome in solved]),
     }
 
 
@@ -246,7 +272,8 @@ def read_measurements(path: Path, weights: str) -> list[Measurement]:
 
 
 def _measurement(part: dict[str, Any], words: Words) -> Measurement:
-    said = [f"{part['passes']} passes a step", f"at most {part['max_steps']} steps"]
+    effort = part["planner"] if part["passes"] is None else f"{part['passes']} passes a step"
+    said = [effort, f"at most {part['max_steps']} steps"]
     said += [f"{name} {value}" for name, value in part["changed"].items() if name not in ("passes", "max_steps")]
     rate, low, high = (part[words.rate + end] for end in ("", "_low", "_high"))
     return Measurement(", ".join([words.what, *said]), rate, low, high, part[words.count], part["command"])
@@ -255,3 +282,7 @@ def _measurement(part: dict[str, Any], words: Words) -> Measurement:
 def given(changes: dict[str, Any]) -> dict[str, Any]:
     """Returns the changes that are not None."""
     return {name: value for name, value in changes.items() if value is not None}
+
+
+def _mean(numbers: Sequence[int]) -> float | None:
+    return sum(numbers) / len(numbers) if numbers else None

@@ -15,7 +15,7 @@ from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.planning import SearchConfig
 from bathysphere.storage.state import section
 from bathysphere.storage.tensors import files_in, fingerprint
-from bathysphere.values.ensemble import Ensemble
+from bathysphere.values.ensemble import Ensemble, num_actions_of
 
 
 class Trained(NamedTuple):
@@ -58,7 +58,8 @@ def load_trained(agent: str | Path) -> Trained:
     if path.is_dir():
         return _load_run(path)
     config, observation, _, weights, weights_fingerprint = agent_file.read(path)
-    values = Ensemble(config.values, config.optimiser, observation, config.seed, config.device)
+    # Not the world's number of actions: its levels may be gone, and are needed only to play there.
+    values = _make_values(config, observation, num_actions_of(weights))
     try:
         values.load_weights(weights)
     except BathysphereError as error:
@@ -103,7 +104,13 @@ def make_model(config: RunConfig, domain: Domain, path: Path | None = None) -> M
 def _load_run(run_dir: Path) -> Trained:
     config, store = load_config(run_dir), open_checkpoints(run_dir)
     weights = store.read_weights(store.newest())
-    observation = make_domain(config.domain).observation
-    values = Ensemble(config.values, config.optimiser, observation, config.seed, config.device)
+    domain = make_domain(config.domain)
+    observation = domain.observation
+    values = _make_values(config, observation, len(domain.action_names))
     values.load_state_dict(section(weights, "values."))
     return Trained(run_dir, config, observation, values, fingerprint(values.weights()))
+
+
+def _make_values(config: RunConfig, observation: ObservationSpec, num_actions: int) -> Ensemble:
+    """Returns an ensemble for weights to be loaded into."""
+    return Ensemble(config.values, config.optimiser, observation, config.seed, config.device, num_actions)

@@ -79,7 +79,7 @@ def _halves_of_a_pass(planner: MCTS, copy: Arena) -> tuple[float, float]:
 
 def _expansion(planner: MCTS, copy: Arena, table: Any) -> tuple[float, float, float]:
     """Returns how long compiled rules, the table, and the whole expansion take for one leaf of every active episode."""
-    compiled = compiled_rules.compile_domain(planner.domain, planner.sizes)
+    compiled = compiled_rules.compile_domain(planner.domain)
     transpositions = planner.config.transpositions
     copy = ensure_room(copy, planner.sizes, planner.config.passes, _MUCH)
 

@@ -21,6 +21,9 @@ on two, beside the plain-Python planner it is tested against.
 sokoban: steps per second of training on fresh boards, with learning, on one core and on two; states per second
 of the network alone, with batches of the same size; and which part of the time goes where.
 
+planners: expansions per second of processor time, share of the time outside the network, and bytes per state: of every
+planner on generated Sokoban boards with an agent's network, and of best-first search in compiled code on Deep-sea.
+
 Examples:
 
 bathysphere bench domains
@@ -28,6 +31,8 @@ bathysphere bench domains
 bathysphere bench planner
 
 bathysphere bench sokoban --preset paper/sokoban
+
+bathysphere bench planners --agent sokoban --seconds 10
 
 bathysphere bench domains --json
 """
@@ -37,12 +42,15 @@ bathysphere bench domains --json
 class Options:
     """Options of `bathysphere bench`."""
 
-    topic: tyro.conf.Positional[Literal["domains", "planner", "sokoban"]]
+    topic: tyro.conf.Positional[Literal["domains", "planner", "sokoban", "planners"]]
     """What to measure."""
     preset: str | None = None
     """sokoban: measure this preset only, instead of paper/sokoban and sokoban."""
     agent: str | None = None
-    """sokoban: measure how this agent would be trained on, instead of a preset from its beginning."""
+    """sokoban: measure how this agent would be trained on, instead of a preset from its beginning. planners: with the
+    network of this one, instead of sokoban."""
+    seconds: float | None = None
+    """planners: processor time for each of them. None: 5."""
     json: bool = False
     """Print one JSON object on stdout, and nothing else."""
 
@@ -61,6 +69,11 @@ def run(argv: list[str]) -> int:
 
         result = planner.bench_planner()
         text = planner.describe(result)
+    elif options.topic == "planners":
+        from bathysphere.bench import planners
+
+        result = planners.bench_planners(options.agent, options.seconds)
+        text = planners.describe(result)
     else:
         from bathysphere.bench import sokoban
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # these import PyTorch
     from bathysphere.models.trainer import ModelTrainer
     from bathysphere.puzzles.evaluation import Track
     from bathysphere.puzzles.player import LevelResult
+    from bathysphere.puzzles.solving import Solving
 
 
 def track_levels(label: str, total: int) -> Track:
@@ -27,6 +28,15 @@ def track_levels(label: str, total: int) -> Track:
                 yield result
 
     return track
+
+
+def track_solving(solving: Solving, work: Iterable[None]) -> Iterator[None]:
+    """Shows how far the work on levels is, while it is done."""
+    with _bars(Console(stderr=True), TextColumn("levels, {task.fields[solved]} solved")) as bar:
+        task = bar.add_task("solving", total=len(solving.levels), solved=0)
+        for _ in work:
+            bar.update(task, completed=solving.num_finished, solved=len(solving.solutions))
+            yield
 
 
 class ModelDisplay:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,29 +10,34 @@ from typing import Any
 import tyro
 
 from bathysphere.cli.common import parse, say
-from bathysphere.cli.progress import track_levels
+from bathysphere.cli.progress import track_solving
 from bathysphere.domains.sokoban import read_levels
 from bathysphere.errors import BathysphereError
+from bathysphere.puzzles.jobs import work_here, work_in_processes
 from bathysphere.puzzles.player import LevelPlayer
 from bathysphere.puzzles.solutions import check_solutions_file, write_solutions
-from bathysphere.puzzles.solving import Solving, attempt, begin, schedule
+from bathysphere.puzzles.solving import Count, Effort, Solving
 
 _DESCRIPTION = """Solve Sokoban levels, and write the solutions to a .sok file (l, u, r, d; capitals push a box).
 
-What the first attempt leaves unsolved is tried again with five times the passes of planning, up to --max-passes. Every
-solution is played through the rules before it is written. The file is written after every attempt, and when you press
-Ctrl-C. The levels that could not be solved are named, and are in the file without a solution.
+All levels are searched together for a moment, then each that is left by itself until its seconds are over. Every
+solution is played through the rules before it is written. The file is written again and again while the work goes on,
+and when you press Ctrl-C. The levels that could not be solved are named, and are in the file without a solution.
 
 Examples:
 
 bathysphere solve mylevels.txt
 
-bathysphere solve mylevels.xsb --out solved.sok --max-passes 1000 --max-steps 400
+bathysphere solve mylevels.xsb --out solved.sok --seconds 60 --jobs 4
+
+bathysphere solve mylevels.xsb --improve moves
 
 bathysphere solve mylevels.txt --agent runs/sokoban-seed0-1 --json
 """
 
 _SHOWN = 20  # unsolved levels named one by one
+_WRITE_SECONDS = 2.0  # between two writings of the file
+_GONE = ("--passes", "--max-passes", "--max-steps", "--seed")
 
 
 @dataclass(frozen=True)
@@ -44,43 +50,55 @@ class Options:
     """Name of a shipped agent, agent file, or run directory."""
     out: Path | None = None
     """The .sok file to write, or to replace. None: NAME-solved.sok in this folder, unless it exists."""
-    passes: int | None = None
-    """Planning passes per step in the first attempt. None: as in training."""
-    max_passes: int = 200
-    """Planning passes per step in the last attempt."""
-    max_steps: int | None = None
-    """Moves before a level is given up. None: as in training."""
-    seed: int = 0
-    """Decides ties and the members drawn."""
+    seconds: float = Effort.seconds
+    """For each level, at most."""
+    jobs: int = 1
+    """Processes that share the levels."""
+    improve: Count | None = None
+    """Spend what is left of a level's seconds on a solution with fewer moves, or fewer pushes."""
+    planner: str = Effort.planner
+    """best-first, or levin or phs if the agent has a policy."""
+    width: int = Effort.width
+    """States expanded at once in the search of a level by itself."""
+    max_expansions: int | None = None
+    """Give a level up after so many expansions, even if time is left."""
     json: bool = False
     """Print one JSON object on stdout, and nothing else."""
 
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere solve <argv>` and returns the exit code: 0 also if some level was not solved."""
+    _refuse_old(argv)
     options = parse(Options, argv, "solve", _DESCRIPTION)
-    if options.seed < 0:
-        raise BathysphereError(f"--seed is {options.seed}; expected a number from 0.")
+    if options.jobs < 1:
+        raise BathysphereError(f"--jobs is {options.jobs}; expected at least 1.")
+    effort = Effort(options.seconds, options.max_expansions, options.planner, options.width, options.improve)
     out = _choose_out(options)
     levels = read_levels(options.levels)
     player = LevelPlayer(options.agent)
-    first = min(player.trained.config.search.passes, options.max_passes) if options.passes is None else options.passes
-    passes, solving = schedule(first, options.max_passes), begin(player, levels)
-    for number in passes:
-        try:
-            made = attempt(
-                player, solving, number, options.seed + len(solving.attempts), track_levels, max_steps=options.max_steps
-            )
-        finally:
-            write_solutions(out, levels, solving.solutions)
-        if not options.json:
-            text = f"{number} passes a step: {made.solved:,} of {made.levels:,} levels solved, {made.seconds:.1f} s"
-            say({}, text, as_json=False)
-        if len(solving.unsolved) == len(solving.refused):
-            break
-    result = {"agent": options.agent, "levels_file": str(options.levels), "out": str(out), **solving.summary()}
-    say(result, _sentence(solving, result, out), options.json)
+    solving = Solving(player, levels, effort, options.jobs)
+    began = time.perf_counter()
+    _work(solving, player, options.jobs, out)
+    result = {
+        "agent": options.agent,
+        "levels_file": str(options.levels),
+        "out": str(out),
+        "seconds": time.perf_counter() - began,
+        **solving.summary(),
+    }
+    say(result, _sentence(solving, result), options.json)
     return 0
+
+
+def _refuse_old(argv: list[str]) -> None:
+    """Refuses options of version 0.1, which planned every move by itself."""
+    for word in argv:
+        name = word.partition("=")[0].replace("_", "-")
+        if name in _GONE:
+            raise BathysphereError(
+                f"solve has no {name} any more: it searches for whole solutions, for as long as --seconds says. "
+                "'bathysphere evaluate AGENT --levels FILE --planner mcts' plans move by move."
+            )
 
 
 def _choose_out(options: Options) -> Path:
@@ -94,9 +112,26 @@ def _choose_out(options: Options) -> Path:
     return out
 
 
-def _sentence(solving: Solving, result: dict[str, Any], out: Path) -> str:
+def _work(solving: Solving, player: LevelPlayer, jobs: int, out: Path) -> None:
+    """Solves the levels, and keeps the file up to date, whatever ends the work."""
+    work = work_here(player, solving) if jobs == 1 else work_in_processes(player.agent, solving, jobs)
+    written = time.monotonic()
+    try:
+        for _ in track_solving(solving, work):
+            if time.monotonic() - written > _WRITE_SECONDS:
+                write_solutions(out, solving.levels, solving.solutions)
+                written = time.monotonic()
+    finally:
+        work.close()  # ends the processes, if there are any
+        write_solutions(out, solving.levels, solving.solutions)
+
+
+def _sentence(solving: Solving, result: dict[str, Any]) -> str:
     count, unsolved = len(solving.levels), result["unsolved"]
-    lines = [f"Solved {len(solving.solutions):,} of {count:,} levels. The solutions are in {out}."]
+    lines = [
+        f"Solved {len(solving.solutions):,} of {count:,} levels in {result['seconds']:.1f} s. "
+        f"The solutions are in {result['out']}."
+    ]
     if unsolved:
         lines.append("Not solved:")
         lines += [
@@ -104,7 +139,7 @@ def _sentence(solving: Solving, result: dict[str, Any], out: Path) -> str:
         ]
         if len(unsolved) > _SHOWN:
             lines.append(f"  and {len(unsolved) - _SHOWN:,} more")
-    if len(unsolved) > len(solving.refused):
-        last = solving.attempts[-1].passes
-        lines.append(f"More passes may help: --passes {last} --max-passes {5 * last}; so may --max-steps.")
+    lines += solving.failures
+    if any(record.ended_by == "max_seconds" for record in solving.records.values()):
+        lines.append(f"More time may help: --seconds {5 * solving.effort.seconds:g}.")
     return "\n".join(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, make_dataclass
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from bathysphere.config.old_names import renewed_flags
 from bathysphere.config.presets import PRESETS, describe_preset, find_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.errors import BathysphereError
+from bathysphere.planning.named import changed_planner
 from bathysphere.runs.api import RUNS
 from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.display import RunDisplay, duration
@@ -43,12 +44,14 @@ bathysphere train deep-sea --stop.on-solved
 
 bathysphere train paper/deep-sea --domain.size 40 --seed 3 --run-dir runs/mine --steps 1400000
 
+bathysphere train sokoban --planner best-first --search.max-expansions 500 --learning.graph-states 100
+
 bathysphere train --resume runs/mine --steps 2000000
 """
 
 # What --help shows. A star: all fields there, but not those of sections below.
 _COMMON = (
-    *("steps", "seed", "batch", "model", "start_from", "run_dir", "resume", "list", "json", "help_expert"),
+    *("steps", "seed", "batch", "planner", "model", "start_from", "run_dir", "resume", "list", "json", "help_expert"),
     *("domain.*", "domain.generator.height", "domain.generator.width", "domain.generator.num_boxes"),
     *("search.passes", "search.risk_coef", "stop.*"),
 )
@@ -66,6 +69,8 @@ class Options(RunConfig):
     """Continue the run in this directory."""
     fallback: tyro.conf.FlagCreatePairsOff[bool] = False
     """With --resume: if the newest checkpoint is damaged, use the last good one."""
+    planner: str | None = None
+    """Plan with another planner than the preset's: mcts, best-first, levin or phs. Its options are then --search...."""
     pictures: tyro.conf.FlagCreatePairsOff[bool] = True
     """Leave out the pictures at the end."""
     list: tyro.conf.FlagCreatePairsOff[bool] = False
@@ -89,6 +94,7 @@ def run(argv: list[str]) -> int:
         start = saved
     elif argv and not argv[0].startswith("-"):
         start, argv = find_preset(argv[0]), argv[1:]
+        start, argv = _with_planner(start, argv)
     elif _HELP & set(argv):
         start = find_preset("deep-sea")
     else:
@@ -146,10 +152,22 @@ def _resumed(argv: list[str]) -> RunConfig | None:
     return None
 
 
+def _with_planner(start: RunConfig, argv: list[str]) -> tuple[RunConfig, list[str]]:
+    """Takes `--planner NAME` out of the arguments: the preset is then planned by another planner, at its defaults."""
+    flags = [number for number, argument in enumerate(argv) if argument.partition("=")[0] == "--planner"]
+    if not flags:
+        return start, argv
+    name, first = argv[flags[0]].partition("=")[2], flags[0]
+    rest = argv[first + 1 :]
+    if not name:
+        name, rest = (rest[0], rest[1:]) if rest else ("", rest)
+    return replace(start, search=changed_planner(start.search, name, {})), [*argv[:first], *rest]
+
+
 def _parse(start: RunConfig, argv: list[str], is_expert: bool = True) -> Options:
-    # The world of the preset decides which flags there are.
-    domain: Any = type(start.domain)
-    kind: Any = make_dataclass("Options", [("domain", domain, start.domain)], bases=(Options,), frozen=True)
+    # The world and the planner of the preset decide which flags there are.
+    sections = [(name, type(getattr(start, name)), getattr(start, name)) for name in ("domain", "search")]
+    kind: Any = make_dataclass("Options", sections, bases=(Options,), frozen=True)
     kind.__doc__ = Options.__doc__
     default = kind(**_fields(start))
     is_help = bool(_HELP & set(argv))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tyro
@@ -22,6 +21,7 @@ from bathysphere.cli.common import parse, say
 from bathysphere.domains.playing import PlayedEpisode, play_episode
 from bathysphere.domains.presentation import film_of, text_of
 from bathysphere.errors import BathysphereError
+from bathysphere.planning.named import changed_planner
 from bathysphere.storage import pictures as drawing
 
 _DESCRIPTION = """Watch an agent play, in the terminal or as a film.
@@ -35,6 +35,8 @@ bathysphere watch toy-montezuma --fps 20
 bathysphere watch runs/deep-sea-seed0-1
 
 bathysphere watch runs/deep-sea-seed0-1 --gif dive.gif --risk-coef 0
+
+bathysphere watch sokoban --planner best-first
 """
 
 _TOLD = ("solved", "steps", "reward", "actions")  # of every episode
@@ -52,8 +54,10 @@ class Options:
     """Write a film instead of showing it: a .gif, or an .mp4 (needs the extra 'video')."""
     fps: float = 8.0
     """Steps per second."""
+    planner: str | None = None
+    """mcts, best-first, levin or phs. None: as in training, and so for the next ones."""
     passes: int | None = None
-    """Planning passes per step. None: as in training, and so for the next one."""
+    """mcts: planning passes per step."""
     risk_coef: float | None = None
     """Weight of uncertainty in the risk measure."""
     seed: int = 0
@@ -69,8 +73,8 @@ def run(argv: list[str]) -> int:
         raise BathysphereError("Expected --episodes of at least 1, --seed from 0 and --fps from 0.1 to 100.")
     save = None if options.gif is None else _saver(options.gif)
     agent = load_agent(options.agent, seed=options.seed)
-    config: Any = agent.config
-    agent.config = replace(config, **given({"passes": options.passes, "risk_coef": options.risk_coef}))
+    changes = given({"passes": options.passes, "risk_coef": options.risk_coef})
+    agent.config = changed_planner(agent.config, options.planner, changes)
     rng = np.random.default_rng(options.seed)
     domain, max_steps = agent.domain, agent.config.max_steps or agent.domain.max_steps
     played = [play_episode(domain, domain.initial(1, rng)[0], agent.act, max_steps) for _ in range(options.episodes)]

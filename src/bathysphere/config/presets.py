@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from bathysphere.config.run import RunConfig, StopConfig
 from bathysphere.domains import DeepSeaConfig, SokobanConfig, ToyMontezumaConfig
+from bathysphere.domains.sokoban import GeneratorConfig
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.learning.replay import ReplayConfig
-from bathysphere.planning import SearchConfig
+from bathysphere.planning import PlannerSettings, SearchConfig
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 
@@ -64,7 +66,7 @@ def _paper_deep_sea_kappa_0() -> RunConfig:
 def _toy_montezuma() -> RunConfig:
     """Toy Montezuma with more weight on disagreement, more episodes at once, passes that always find a new state."""
     config = _paper_toy_montezuma()
-    search = replace(config.search, risk_coef=5.0, final_ties="random", merge_nodes=True, dead_end_value=0.0)
+    search = _search(config, risk_coef=5.0, final_ties="random", merge_nodes=True, dead_end_value=0.0)
     return replace(config, batch=64, search=search)
 
 
@@ -96,7 +98,7 @@ def _sokoban_single() -> RunConfig:
     config = _paper_sokoban_single()
     return replace(
         config,
-        search=replace(config.search, passes=30, final_ties="random"),
+        search=_search(config, passes=30, final_ties="random"),
         learning=replace(
             config.learning,
             target="bootstrap_best",
@@ -132,7 +134,7 @@ def _paper_sokoban_single_no_ensemble() -> RunConfig:
 
 
 def _sokoban() -> RunConfig:
-    """Sokoban with a new board every episode: deep search, three heads on one small network, hindsight, symmetries."""
+    """Sokoban with a new board every episode: deep search, a network for boards of any size, hindsight, symmetries."""
     return RunConfig(
         steps=4_000_000,
         batch=64,
@@ -147,13 +149,12 @@ def _sokoban() -> RunConfig:
             patience=0.5,
         ),
         values=ValuesConfig(
-            network="cnn",
+            network="board",
             num_members=3,
-            conv_layers=7,
+            policy=True,
+            conv_layers=9,
             conv_channels=32,
-            residual=True,
-            global_pooling=True,
-            shared_trunk=True,
+            dense=64,
             precision="int8",
         ),
         optimiser=OptimiserConfig(
@@ -176,6 +177,27 @@ def _sokoban() -> RunConfig:
             mask=MaskConfig(kind="split"),
             replay=ReplayConfig(capacity=4000),
         ),
+    )
+
+
+def _sokoban_any_size() -> RunConfig:
+    """Sokoban with boards of mixed sizes, boxes and rooms: what the agent that comes with the package ends with."""
+    config = _sokoban()
+    generator = GeneratorConfig(
+        height=12,
+        width=12,
+        smallest=8,
+        num_boxes=6,
+        fewest_boxes=3,
+        rooms=("walk", "walk", "walk", "hall", "corridors"),
+        grouped=0.3,
+        shallowest=150,
+        max_states=100_000,
+    )
+    return replace(
+        config,
+        domain=SokobanConfig(show_border=False, generator=generator),
+        learning=replace(config.learning, max_steps=120),
     )
 
 
@@ -208,7 +230,7 @@ def _paper_sokoban_no_ensemble() -> RunConfig:
     config = _single(_paper_sokoban())
     return replace(
         config,
-        search=replace(config.search, risk="mean_std", final_ties="highest"),
+        search=_search(config, risk="mean_std", final_ties="highest"),
         learning=replace(config.learning, batch_size=32, mask=MaskConfig(kind="none")),
     )
 
@@ -236,7 +258,7 @@ def _paper_sokoban_tower() -> RunConfig:
         steps=2_300_000,  # the authors' 23 workers make 100,000 each
         batch=23,
         domain=SokobanConfig(num_boards=10, max_steps=100),
-        search=replace(config.search, dead_end_value=-1.0),
+        search=_search(config, dead_end_value=-1.0),
         optimiser=replace(config.optimiser, l2=0.01),
         learning=LearningConfig(
             target="factual_rewards",
@@ -249,17 +271,21 @@ def _paper_sokoban_tower() -> RunConfig:
     )
 
 
+def _search(config: RunConfig, **changes: Any) -> PlannerSettings:
+    return replace(config.search, **changes)
+
+
 def _single(config: RunConfig) -> RunConfig:
     """The authors' "no ensemble": one member in the same planner."""
     return replace(
         config,
-        search=replace(config.search, num_subsampled=None),
+        search=_search(config, num_subsampled=None),
         values=replace(config.values, num_members=1),
     )
 
 
 def _risk_neutral(config: RunConfig) -> RunConfig:
-    return replace(config, search=replace(config.search, risk_coef=0.0))
+    return replace(config, search=_search(config, risk_coef=0.0))
 
 
 PRESETS: dict[str, Callable[[], RunConfig]] = {
@@ -275,6 +301,7 @@ PRESETS: dict[str, Callable[[], RunConfig]] = {
     "paper/sokoban-single": _paper_sokoban_single,
     "paper/sokoban-single-no-ensemble": _paper_sokoban_single_no_ensemble,
     "sokoban": _sokoban,
+    "sokoban-any-size": _sokoban_any_size,
     "paper/sokoban": _paper_sokoban,
     "paper/sokoban-no-ensemble": _paper_sokoban_no_ensemble,
     "sokoban-learned-model": _sokoban_learned_model,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from bathysphere.domains import DeepSeaConfig, DomainConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
-from bathysphere.planning import SearchConfig
+from bathysphere.planning import PlannerSettings, SearchConfig
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 
@@ -75,7 +75,7 @@ class RunConfig:
     model: str | None = None
     """What planning believes happens: a learned model, by the name of a shipped one or its file. None: the world's
     own rules. Steps that are made always follow the rules."""
-    search: SearchConfig = field(default_factory=SearchConfig)
+    search: PlannerSettings = field(default_factory=SearchConfig)
     """How episodes are planned."""
     values: ValuesConfig = field(default_factory=ValuesConfig)
     """The ensemble of value functions."""
@@ -109,7 +109,7 @@ class RunConfig:
             )
         if self.start_from is not None and self.values.num_towers:
             raise BathysphereError("start_from and values.num_towers both say where weights come from; leave one out.")
-        drawn = self.search.num_subsampled
+        drawn = getattr(self.search, "num_subsampled", None)
         if drawn is not None and drawn > self.values.num_members:
             raise BathysphereError(
                 f"search.num_subsampled is {drawn}, but values.num_members is {self.values.num_members}; "

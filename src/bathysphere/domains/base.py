@@ -7,7 +7,7 @@ Shape letters used throughout the package: `B` batch of episodes, `n` any number
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -53,6 +53,9 @@ class Categories:
 
     shape: tuple[int, ...]
     num_categories: int
+    blank: int | None = field(default=None, compare=False)
+    """A category that can be added around a board without changing what is on it, such as wall around walls; None if
+    there is none. Networks of kind `board` need it."""
 
 
 ObservationSpec = Features | Categories
@@ -178,6 +181,16 @@ class Compilable(Protocol):
 
 
 @runtime_checkable
+class WithGoal(Protocol):
+    """What a domain may offer to planners that count steps: what success pays."""
+
+    @property
+    def goal_reward(self) -> float:
+        """Reward of the step that solves an episode."""
+        ...
+
+
+@runtime_checkable
 class Relabeller(Protocol):
     """What a domain may offer for hindsight: another goal for an episode that missed its own."""
 
@@ -199,8 +212,21 @@ class Relabeller(Protocol):
 class Symmetric(Protocol):
     """What a domain may offer to learn more from each state: which states are equal but for a symmetry."""
 
-    def transform(self, states: States, rng: np.random.Generator) -> States:
-        """Returns for each state, uint8 [n, S], a random one of equal value, itself perhaps."""
+    def transform(self, states: States, rng: np.random.Generator) -> tuple[States, NDArray[np.intp]]:
+        """Returns for each state, uint8 [n, S], a random one of equal value, perhaps itself, and its actions.
+
+        Returns:
+          The states, uint8 [n, S], and for each the actions, intp [n, A]: action a there is what actions[i, a] is here.
+        """
+        ...
+
+
+@runtime_checkable
+class Hopeless(Protocol):
+    """What a domain may offer to spare planners vain work: which states are lost. They may leave such states out."""
+
+    def hopeless(self, states: States) -> NDArray[np.bool_]:
+        """Tells which of `states`, uint8 [n, S], can never be solved. It may miss some, but names none that can."""
         ...
 
 

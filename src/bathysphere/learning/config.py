@@ -24,7 +24,10 @@ class LearningConfig:
     target: TargetKind = "bootstrap"
     """Value a state should have had: the planner's at the end of the episode, one for all members (bootstrap,
     the paper's), at least the return of a solved episode (bootstrap_best), half of either (mixed), each member's own
-    (bootstrap_members), or what really followed (factual...)."""
+    (bootstrap_members), what the best continuation in the search's graph is worth (graph), or what really followed
+    (factual...)."""
+    graph_states: int = 0
+    """Further states of each episode's search to learn from, at most; not more than an episode may have steps."""
     hindsight: float = 0.0
     """Probability that an unsolved episode is relabelled towards what it did reach (domains that offer it)."""
     hindsight_as: Literal["unsolved", "solved"] = "unsolved"
@@ -45,6 +48,8 @@ class LearningConfig:
     def __post_init__(self) -> None:
         if self.max_steps is not None and self.max_steps < 1:
             raise BathysphereError(f"learning.max_steps is {self.max_steps}; expected at least 1 (or none).")
+        if self.graph_states < 0:
+            raise BathysphereError(f"learning.graph_states is {self.graph_states}; expected at least 0.")
         if self.batch_size < 1:
             raise BathysphereError(f"learning.batch_size is {self.batch_size}; expected at least 1.")
         if self.steps_per_update <= 0:

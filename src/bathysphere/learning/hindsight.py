@@ -42,4 +42,6 @@ def with_hindsight(episode: Episode, domain: object, intensity: float, rng: np.r
         rewards=rewards,
         actions=episode.actions[:length],
         search_values=episode.search_values[:length],
+        graph_values=None if episode.graph_values is None else episode.graph_values[:length],
+        policy=None if episode.policy is None else episode.policy[:length],
     )

@@ -42,6 +42,7 @@ class Sample(NamedTuple):
     targets: NDArray[np.float32]  # float32 [u, b, M]
     mask: NDArray[np.bool_]  # bool [u, b, E]
     num_solved: int  # of each batch
+    policy: NDArray[np.float32] | None = None  # float32 [u, b, A]
 
     def split(self) -> Sample:
         """Returns the same entries, each batch cut into a part for each member; see `split_mask`."""
@@ -57,14 +58,19 @@ class Sample(NamedTuple):
                 "turn it off."
             )
         rows = self.states.reshape(-1, self.states.shape[-1])
-        return self._replace(states=domain.transform(rows, rng).reshape(self.states.shape))
+        states, actions = domain.transform(rows, rng)
+        turned = self._replace(states=states.reshape(self.states.shape))
+        if self.policy is None:
+            return turned
+        policy = np.take_along_axis(self.policy.reshape(len(rows), -1), actions, axis=1)
+        return turned._replace(policy=policy.reshape(self.policy.shape))
 
     def observed(self, domain: Domain) -> Batch:
         """Returns the same entries as `Ensemble.update_many` takes them."""
         num_updates, batch_size, state_size = self.states.shape
         observations = domain.observe(self.states.reshape(-1, state_size))
         shape = (num_updates, batch_size, *observations.shape[1:])
-        return Batch(observations.reshape(shape), self.targets, self.mask)
+        return Batch(observations.reshape(shape), self.targets, self.mask, self.policy)
 
 
 class Replay:
@@ -76,6 +82,7 @@ class Replay:
       num_members: E.
       max_length: the most states one episode can have; memory is bounded by capacity times this.
       num_targets: M, targets per state: 1 if members share it, else E.
+      num_actions: A, if policies are learnt too; else 0.
     """
 
     def __init__(
@@ -85,10 +92,13 @@ class Replay:
         num_members: int,
         max_length: int,
         num_targets: int = 1,
+        num_actions: int = 0,
     ) -> None:
         self.config = config
-        self._solved = EpisodeStore(config.capacity, max_length, state_size, num_members, num_targets)
-        self._unsolved = EpisodeStore(config.capacity, max_length, state_size, num_members, num_targets)
+        self._num_targets = num_targets
+        width = num_targets + num_actions  # a policy is kept behind the values
+        self._solved = EpisodeStore(config.capacity, max_length, state_size, num_members, width)
+        self._unsolved = EpisodeStore(config.capacity, max_length, state_size, num_members, width)
 
     @property
     def num_solved_episodes(self) -> int:
@@ -111,6 +121,7 @@ class Replay:
         targets: NDArray[np.floating],
         mask: NDArray[np.bool_],
         solved: bool,
+        policy: NDArray[np.floating] | None = None,
     ) -> None:
         """Stores an episode in its class, in place of the oldest one there if that is full.
 
@@ -119,7 +130,10 @@ class Replay:
           targets: float [T, M], stored as float32.
           mask: bool [T, E].
           solved: the class.
+          policy: float [T, A], stored as float32, if policies are learnt.
         """
+        if policy is not None:
+            targets = np.concatenate([targets, policy], axis=1)
         (self._solved if solved else self._unsolved).add(states, targets, mask)
 
     def sample(self, num_batches: int, batch_size: int, rng: np.random.Generator) -> Sample:
@@ -144,7 +158,9 @@ class Replay:
         for store, first, last in ((self._solved, 0, num_solved), (self._unsolved, num_solved, batch_size)):
             if first < last:
                 store.read(draws, by_length, first, last, states, targets, mask)
-        return Sample(states, targets, mask, num_solved)
+        width = self._num_targets
+        policy = targets[:, :, width:] if targets.shape[2] > width else None
+        return Sample(states, targets[:, :, :width], mask, num_solved, policy)
 
     def state_dict(self) -> Arrays:
         """Returns copies of everything held, as a flat dict of arrays, without unused memory."""

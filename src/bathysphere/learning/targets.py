@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from bathysphere.planning import Episode
 
 TargetKind = Literal[
-    "bootstrap", "bootstrap_members", "bootstrap_best", "mixed", "factual", "factual_discount", "factual_rewards"
+    "bootstrap",
+    "bootstrap_members",
+    "bootstrap_best",
+    "mixed",
+    "graph",
+    "factual",
+    "factual_discount",
+    "factual_rewards",
 ]
 
 
@@ -35,12 +42,17 @@ def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.f
       episode: a finished episode.
       kind: bootstrap: the planner's own value of the state at the end of the episode, mean over members, so the
         same for all of them. bootstrap_members: the same for each member by itself, so that what members
-        disagree on ahead makes them disagree here. factual: 1 if the episode was solved, else 0.
+        disagree on ahead makes them disagree here. graph: what the best continuation known to the search's graph
+        is worth, mean over members (see `best_known_values`). factual: 1 if the episode was solved, else 0.
         factual_discount: the same, discounted by the number of steps left after this one. factual_rewards:
         the discounted sum of the rewards that followed. In the factual kinds the last state gets the final
         reward undiscounted, as in the authors' code; the paper's recursion gives it 0.
       discount: of factual_discount and factual_rewards.
     """
+    if kind == "graph":
+        assert episode.graph_values is not None  # the trainer asks planners for them
+        known: NDArray[np.float64] = episode.graph_values.mean(axis=1, keepdims=True)
+        return known
     if kind == "bootstrap_members":
         return episode.search_values
     searched: NDArray[np.float64] = episode.search_values.mean(axis=1, keepdims=True)
@@ -56,6 +68,17 @@ def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.f
     outcome = np.zeros(len(episode))
     outcome[-1:] = float(episode.solved)
     return discounted_returns(outcome, 1.0 if kind == "factual" else discount)[:, None]
+
+
+def policy_targets(episode: Episode, has_reached: bool, num_actions: int) -> NDArray[np.float64]:
+    """Returns what a policy should have said at every state of `episode`, float64 [T, A].
+
+    That is the action taken if the episode reached a goal, its own or a new one, otherwise the search's share of
+    visits; all 0 if there is nothing to learn.
+    """
+    if has_reached:
+        return np.eye(num_actions)[episode.actions]
+    return np.zeros((len(episode), num_actions)) if episode.policy is None else episode.policy
 
 
 def num_targets(kind: TargetKind, num_members: int) -> int:

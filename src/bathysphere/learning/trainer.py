@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model
+from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.hindsight import with_hindsight
 from bathysphere.learning.masks import draw_mask
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.replay import Replay
-from bathysphere.learning.targets import num_targets, targets
-from bathysphere.planning import Episode, PlannerConfig, Pool
+from bathysphere.learning.targets import num_targets, policy_targets, targets
+from bathysphere.planning import Episode, PlannerSettings, Pool
+from bathysphere.planning.episode import SeenStates
 from bathysphere.storage.state import Arrays, generator_state, prefixed, restore_generator, section
 from bathysphere.values.batch import UpdateStats
 from bathysphere.values.ensemble import Ensemble
@@ -42,7 +44,7 @@ class Trainer:
         self,
         domain: Domain,
         values: Ensemble,
-        search: PlannerConfig,
+        search: PlannerSettings,
         learning: LearningConfig,
         *,
         batch: int = 1,
@@ -56,6 +58,11 @@ class Trainer:
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
         usual = search.max_steps or domain.max_steps
         self.max_steps = min(learning.max_steps or usual, usual)  # of one episode
+        if learning.graph_states > self.max_steps:
+            raise BathysphereError(
+                f"learning.graph_states is {learning.graph_states}, but replay has room for the {self.max_steps} steps "
+                "of an episode; lower it, or let episodes be longer."
+            )
         self.pool = Pool(
             domain,
             values,
@@ -66,20 +73,24 @@ class Trainer:
             processes=processes,
             model=model,
             steady=learning.steady_values,
+            graph_states=learning.graph_states if learning.target == "graph" or learning.graph_states else None,
         )
+        self._num_actions = len(domain.action_names) if values.has_policy else 0
         width = num_targets(learning.target, values.num_members)
-        self.replay = Replay(learning.replay, domain.state_size, values.num_members, self.max_steps, width)
+        self.replay = Replay(
+            learning.replay, domain.state_size, values.num_members, self.max_steps, width, self._num_actions
+        )
         self.progress = Progress()
         self.last_update: UpdateStats | None = None
         self.learning_seconds = 0.0  # in all that is not playing
         self.update_seconds = 0.0  # of them, in the ensemble's own updates
-        self._batch = batch
         self._rng = np.random.default_rng(learn_seed)
 
     def advance(self) -> list[Episode]:
         """Makes one step in every episode, then all updates that are due; returns the episodes that finished."""
+        before = self.pool.work.steps
         episodes = self.pool.step()
-        self.progress.env_steps += self._batch
+        self.progress.env_steps += self.pool.work.steps - before
         began = time.perf_counter()
         for episode in episodes:
             self.progress.record(episode)
@@ -98,7 +109,18 @@ class Trainer:
         values = np.broadcast_to(values, (len(kept), num_targets(learning.target, self.values.num_members)))
         mask = draw_mask(learning.mask, len(kept), self.values.num_members, self._rng)
         solved = kept.solved or (has_new_goal and learning.hindsight_as == "solved")
-        self.replay.add(kept.states, values, mask, solved)
+        policy = policy_targets(kept, kept.solved or has_new_goal, self._num_actions) if self._num_actions else None
+        self.replay.add(kept.states, values, mask, solved, policy)
+        if episode.seen is not None and len(episode.seen.states):
+            self._remember_seen(episode.seen)
+
+    def _remember_seen(self, seen: SeenStates) -> None:
+        """Keeps further states of a search, in the class of unsolved episodes: they lie beside solutions."""
+        mask = draw_mask(self.learning.mask, len(seen.states), self.values.num_members, self._rng)
+        policy = np.zeros((len(seen.states), self._num_actions)) if self._num_actions else None
+        has_own_targets = self.learning.target == "bootstrap_members"
+        values = seen.values if has_own_targets else seen.values.mean(axis=1, keepdims=True)
+        self.replay.add(seen.states, values, mask, False, policy)
 
     def _learn(self) -> None:
         """Catches up: one update per `steps_per_update` steps of finished episodes, after `min_episodes`."""

@@ -19,7 +19,8 @@ from bathysphere.domains.sokoban.rules import (
 )
 from bathysphere.models.config import DataConfig
 from bathysphere.models.data import make_boards, play_randomly
-from bathysphere.planning import MCTS, SearchConfig, Values
+from bathysphere.planning import PlannerSettings, Values, make_planner
+from bathysphere.planning.planner import play_all
 
 # What no step changes the number of: walls, boxes, targets, players.
 _CONSERVED = ((WALL,), (BOX, BOX_ON_TARGET), (TARGET, BOX_ON_TARGET, PLAYER_ON_TARGET), (PLAYER, PLAYER_ON_TARGET))
@@ -129,7 +130,7 @@ class SearchReport:
 
 
 def in_search(
-    model: Model, domain: Domain, values: Values, search: SearchConfig, *, episodes: int, batch: int, seed: int
+    model: Model, domain: Domain, values: Values, search: PlannerSettings, *, episodes: int, batch: int, seed: int
 ) -> SearchReport:
     """Lets an agent play with the model and compares all that it is told on the way.
 
@@ -144,9 +145,10 @@ def in_search(
     """
     trees, steps = Tally(), Tally()
     watched = WatchedModel(model, domain, trees)
-    played = MCTS(
+    planner = make_planner(
         domain, values, search, model=watched, batch=min(batch, episodes), num_episodes=episodes, seed=seed
-    ).play()
+    )
+    played = play_all(planner)
     for episode in played:
         predicted, truth = (_chosen(world.successors(episode.states), episode.actions) for world in (model, domain))
         steps.add(episode.states, predicted, truth)

@@ -1,9 +1,23 @@
 """Planning: risk-sensitive search over graphs of states, many episodes at once."""
 
-from bathysphere.planning.config import SearchConfig
+from bathysphere.planning.best_first import BestFirst, BestFirstConfig
+from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.mcts import MCTS
-from bathysphere.planning.planner import Planner, PlannerConfig, Values, make_planner
+from bathysphere.planning.named import named_planner
+from bathysphere.planning.planner import Planner, Values, make_planner
 from bathysphere.planning.pool import Pool
 
-__all__ = ["MCTS", "Episode", "Planner", "PlannerConfig", "Pool", "SearchConfig", "Values", "make_planner"]
+__all__ = [
+    "MCTS",
+    "BestFirst",
+    "BestFirstConfig",
+    "Episode",
+    "Planner",
+    "PlannerSettings",
+    "Pool",
+    "SearchConfig",
+    "Values",
+    "make_planner",
+    "named_planner",
+]

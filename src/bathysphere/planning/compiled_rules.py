@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Categories, Compilable, Domain
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.graph.arena import Sizes
 from bathysphere.planning.graph.compiled import direct, inlined, kernel
 from bathysphere.planning.graph.function_pointers import address_of, caller
 from bathysphere.planning.graph.graphs import Graphs
@@ -78,7 +77,7 @@ class CompiledExpansion:
 
     def __init__(self, domain: Domain, graphs: Graphs, work: Work) -> None:
         self._graphs, self._work = graphs, work
-        self.compiled = compile_domain(domain, graphs.sizes)
+        self.compiled = compile_domain(domain)
 
     def run(
         self,
@@ -105,7 +104,7 @@ class CompiledExpansion:
         work.network_calls += network_calls
         work.network_batches += network_batches
         if status != DONE:
-            raise _explain(status, len(table))
+            raise explain(status, len(table))
 
     @cached_property
     def _play_on(self) -> Any:
@@ -117,11 +116,11 @@ class CompiledExpansion:
         return direct(play_on, *graphs.kernel_arguments, self.compiled, table, *told)
 
 
-def compile_domain(domain: Domain, sizes: Sizes) -> CompiledDomain:
+def compile_domain(domain: Domain) -> CompiledDomain:
     """Returns the compiled rules of a domain for which `has_rules` is true."""
     assert isinstance(domain, Compilable)
     rules = domain.compiled_rules()
-    num_actions, num_words = sizes.num_actions, sizes.words
+    num_actions, num_words = len(domain.action_names), -(-domain.state_size // 8)
     state_words = np.zeros(num_words, np.uint64)
     child_words = np.zeros((num_actions, num_words), np.uint64)
     return CompiledDomain(
@@ -130,9 +129,9 @@ def compile_domain(domain: Domain, sizes: Sizes) -> CompiledDomain:
         numbers=np.ascontiguousarray(rules.numbers, np.float64),
         cells=np.ascontiguousarray(rules.cells, np.uint8),
         state_words=state_words,
-        state=state_words.view(np.uint8)[: sizes.state_size],
+        state=state_words.view(np.uint8)[: domain.state_size],
         child_words=child_words,
-        children=child_words.view(np.uint8)[:, : sizes.state_size],
+        children=child_words.view(np.uint8)[:, : domain.state_size],
         rewards=np.zeros(num_actions),
         terminal=np.zeros(num_actions, np.bool_),
         solved=np.zeros(num_actions, np.bool_),
@@ -176,7 +175,7 @@ def _stands_for(owner: object, fast: str, *slow: str) -> bool:
     return False
 
 
-def _explain(status: int, num_categories: int) -> BathysphereError:
+def explain(status: int, num_categories: int) -> BathysphereError:
     """Returns the error that compiled code came back with."""
     if status == NOT_FINITE:
         return BathysphereError(

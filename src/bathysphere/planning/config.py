@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.graph.risk import find_bonus, find_risk_measure
@@ -12,6 +12,7 @@ from bathysphere.planning.graph.risk import find_bonus, find_risk_measure
 _NUMBERS = (
     "risk_coef",
     "bonus_coef",
+    "prior_coef",
     "final_risk_coef",
     "dead_end_value",
     "episode_penalty",
@@ -20,16 +21,31 @@ _NUMBERS = (
 
 
 @dataclass(frozen=True)
-class SearchConfig:
-    """How an episode is planned. The mathematics of every field is in docs/planner.md."""
+class PlannerSettings:
+    """What every planner's config has; the configs of planners extend it."""
+
+    discount: float = 0.99
+    """Factor on the value of the next state, in (0, 1]."""
+    max_steps: int | None = None
+    """Steps before an episode is cut off (truncated); the domain's own limit if not given."""
+
+    def for_training(self, max_steps: int) -> Self:
+        """Returns the config with which episodes of training are planned."""
+        return replace(self, max_steps=max_steps)
+
+    def __post_init__(self) -> None:
+        if self.max_steps is not None and self.max_steps < 1:
+            raise BathysphereError(f"search.max_steps is {self.max_steps}; expected at least 1 (or none).")
+        if not 0.0 < self.discount <= 1.0:
+            raise BathysphereError(f"search.discount is {self.discount}; expected a number in (0, 1].")
+
+
+@dataclass(frozen=True)
+class SearchConfig(PlannerSettings):
+    """How an episode is planned step by step. The mathematics of every field is in docs/planner.md."""
 
     passes: int = 10
     """Select-expand-back-up passes before every step."""
-    max_steps: int | None = None
-    """Steps before an episode is cut off (truncated); the domain's own limit if not given."""
-    discount: float = 0.99
-    """Factor on the value of the next state, in (0, 1]."""
-
     risk: str = "mean_std"
     """Risk measure that ranks actions: mean_std, mean_variance, second_moment, exponential, vote, vote_once,
     or your own."""
@@ -43,6 +59,9 @@ class SearchConfig:
     """Visit-count bonus added to a child's value: none, ucb1, ucb_v or moss."""
     bonus_coef: float = 1.0
     """Weight of the visit-count bonus."""
+    prior_coef: float = 0.0
+    """Weight of the values' policy while planning, at least 0: actions that it thinks likely are tried first, the less
+    the more often they have been tried. The step itself is chosen without it. Above 0 it needs values with a policy."""
     final_risk: str | None = None
     """Risk measure for the step itself, after planning; the same as `risk` if not given."""
     final_risk_coef: float | None = None
@@ -74,21 +93,18 @@ class SearchConfig:
     memory_limit_mb: int = 8192
     """Megabytes the arenas of all episodes together may take."""
 
-    def for_training(self, max_steps: int) -> SearchConfig:
+    def for_training(self, max_steps: int) -> Self:
         """Returns the config for episodes of training: without waits, which would fill the replay with one state."""
         return replace(self, max_steps=max_steps, patience=0.0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         find_risk_measure(self.risk)
         if self.final_risk is not None:
             find_risk_measure(self.final_risk)
         find_bonus(self.bonus)
         if self.passes < 1:
             raise BathysphereError(f"search.passes is {self.passes}; expected at least 1.")
-        if self.max_steps is not None and self.max_steps < 1:
-            raise BathysphereError(f"search.max_steps is {self.max_steps}; expected at least 1 (or none).")
-        if not 0.0 < self.discount <= 1.0:
-            raise BathysphereError(f"search.discount is {self.discount}; expected a number in (0, 1].")
         if self.num_subsampled is not None and self.num_subsampled < 1:
             raise BathysphereError(f"search.num_subsampled is {self.num_subsampled}; expected at least 1 (or none).")
         if self.final_ties not in ("highest", "random"):
@@ -99,6 +115,8 @@ class SearchConfig:
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):
                 raise BathysphereError(f"search.{name} is {number}; expected a finite number.")
+        if self.prior_coef < 0.0:
+            raise BathysphereError(f"search.prior_coef is {self.prior_coef}; expected at least 0, which is off.")
         if not 0.0 <= self.patience < 1.0:
             raise BathysphereError(f"search.patience is {self.patience}; expected a number in [0, 1).")
         if self.merge_nodes and not self.avoid_loops:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.planning.graph.arena import Arena
+
+
+class SeenStates(NamedTuple):
+    """States that a search has seen aside from the steps made, and what it found them to be worth."""
+
+    states: NDArray[np.uint8]  # [k, S]
+    values: NDArray[np.float64]  # [k, E], by the best continuation known
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,10 @@ class Episode:
     num_expansions: int = 0  # tree nodes that got children
     num_model_calls: int = 0  # states among them whose children the model was asked for; the graph knew the others
     num_waits: int = 0  # steps that only put off one that cannot be taken back
+    policy: NDArray[np.float64] | None = None  # [T, A], the search's share of visits; see `shares_of_visits`
+    graph_values: NDArray[np.float64] | None = None  # [T, E], by the best continuation known; None if not asked for
+    seen: SeenStates | None = None  # further states of the search to learn from; None if not asked for
+    ended_by: str = ""  # of a search for a whole plan: its solution, or the budget that was used up
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -51,6 +63,7 @@ def read_episodes(
     stds = members.std(axis=2).sum(axis=1, where=is_played) / lengths
     last = arena.nodes["state"][slots, arena.episodes["root"][slots]]
     solved = arena.stats["solved"][slots, last]
+    policy = shares_of_visits(arena, slots, where[1])
     counts = arena.episodes[["num_states", "num_expansions", "num_model_calls", "num_waits"]][slots].tolist()
     episodes = []
     for k, steps in enumerate(lengths.tolist()):
@@ -69,6 +82,29 @@ def read_episodes(
                 num_expansions=num_expansions,
                 num_model_calls=num_model_calls,
                 num_waits=num_waits,
+                policy=policy[k, :steps],
             )
         )
     return episodes
+
+
+def shares_of_visits(arena: Arena, slots: NDArray[np.intp], path: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Returns how searches have shared visits out among the actions at each state on their way, float64 [k, T, A].
+
+    Visits are counted by state, from whichever parent. Those of a state in which the episode had been by then, the very
+    one it was in among them, say nothing for an action that leads back there, and are left out. All shares are 0 where
+    nothing is left, or was expanded.
+
+    Args:
+      arena: of the episodes.
+      slots: [k], where they are.
+      path: [k, T], the states in which they made their steps; after its last step, an episode's first state.
+    """
+    steps, rows = np.arange(path.shape[1]), np.arange(len(slots))
+    first_step = np.full((len(slots), arena.episodes["num_states"][slots].max()), len(steps))
+    np.minimum.at(first_step, (rows[:, None], path), steps)
+    child = arena.edges["child"][slots[:, None], path]
+    is_new = (child >= 0) & (first_step[rows[:, None, None], child] > steps[:, None])
+    visits = np.where(is_new, arena.stats["count"][slots[:, None, None], child], 0)
+    shares: NDArray[np.float64] = visits / np.maximum(visits.sum(axis=2, keepdims=True), 1)
+    return shares

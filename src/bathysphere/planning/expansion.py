@@ -18,7 +18,7 @@ from bathysphere.planning.episode_values import EpisodeValues, checked_values
 from bathysphere.planning.graph import kernels
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.graphs import Graphs
-from bathysphere.planning.planner import MODEL_ERRORS, Values, Work
+from bathysphere.planning.planner import MODEL_ERRORS, PolicyValues, Values, Work
 
 
 class BatchedExpansion:
@@ -34,6 +34,11 @@ class BatchedExpansion:
     def __init__(self, domain: Domain, graphs: Graphs, work: Work, episode_values: EpisodeValues | None) -> None:
         self._domain, self._graphs, self._work, self._episode_values = domain, graphs, work, episode_values
         sizes = graphs.sizes
+        if sizes.num_priors and episode_values is not None:
+            raise BathysphereError(
+                f"search.prior_coef is {graphs.config.prior_coef}, but the values of an episode's beginning are kept "
+                "without their policy. Plan with the newest values (learning.steady_values off), or set it to 0."
+            )
         room = sizes.batch * max(sizes.num_actions, 1)
         self._pending_slots = np.empty(sizes.batch, np.int64)
         self._pending_rows = np.empty((sizes.batch, sizes.words), np.uint64)
@@ -120,23 +125,28 @@ class BatchedExpansion:
         return checked_answer(model.successors(states), len(states), sizes.num_actions, sizes.state_size)
 
     def _evaluate(self, values: Values, num_new: int) -> None:
-        """Asks the network for the values of the first `num_new` new states and stores them."""
+        """Asks the network for the values of the first `num_new` new states, and the policy if need be; stores both."""
         if num_new == 0:
             return
         clock, work, graphs = time.perf_counter, self._work, self._graphs
         t0 = clock()
         observations = self._domain.observe(graphs.states(self._new_rows[:num_new]))
         t1 = clock()
-        slots = self._new_slots[:num_new]
-        if self._episode_values is None:
-            answer = values.evaluate(observations)
-        else:
+        slots, states = self._new_slots[:num_new], self._new_states[:num_new]
+        priors = None
+        if self._episode_values is not None:
             answer = self._episode_values.evaluate(observations, slots)
+        elif graphs.sizes.num_priors:
+            answer, priors = values_with_policy(values, graphs.config.prior_coef).evaluate_with_policy(observations)
+        else:
+            answer = values.evaluate(observations)
         t2 = clock()
         checked = checked_values(answer, num_new, graphs.sizes.num_members)
         work.network_calls += num_new
         work.network_batches += 1
-        if not self._store(graphs.arena, slots, self._new_states[:num_new], checked):
+        if priors is not None:
+            graphs.arena.priors[slots, states] = checked_priors(priors, num_new, graphs.sizes.num_priors)
+        if not self._store(graphs.arena, slots, states, checked):
             raise BathysphereError(
                 "values.evaluate returned numbers that are not finite. If this came with training, lower the learning "
                 "rate."
@@ -166,6 +176,32 @@ class BatchedExpansion:
         sizes = self._graphs.sizes
         values = np.zeros((sizes.batch, sizes.num_members), np.float32)
         return direct(kernels.store_values, self._graphs.arena, self._new_slots, self._new_states, values)
+
+
+def values_with_policy(values: Values, prior_coef: float) -> PolicyValues:
+    """Returns `values`, or refuses them if they have no policy to take priors from."""
+    if not isinstance(values, PolicyValues) or not values.has_policy:
+        raise BathysphereError(
+            f"search.prior_coef is {prior_coef}, but these values have no policy. Train with values.policy, or set it "
+            "to 0."
+        )
+    return values
+
+
+def checked_priors(priors: NDArray[Any], num_states: int, num_actions: int) -> NDArray[np.float32]:
+    """Returns a policy's answer as float32 [n, A], or refuses its shape and numbers that cannot be probabilities."""
+    array = np.asarray(priors, np.float32)
+    if array.shape != (num_states, num_actions):
+        raise BathysphereError(
+            f"values.evaluate_with_policy returned a policy of shape {array.shape}; expected [n, A] = "
+            f"{(num_states, num_actions)}."
+        )
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise BathysphereError(
+            "values.evaluate_with_policy returned probabilities that are negative or not finite. If this came with "
+            "training, lower the learning rate."
+        )
+    return array
 
 
 def checked_answer(answer: Successors, num_states: int, num_actions: int, state_size: int) -> Successors:

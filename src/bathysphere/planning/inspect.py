@@ -15,6 +15,7 @@ from bathysphere.planning.graph.compiled import Addresses, Rules
 from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.graph.risk import find_risk_measure
 from bathysphere.planning.planner import Planner
+from bathysphere.planning.search_graph import SearchGraph
 
 STAYS = "stays where it is"
 
@@ -61,8 +62,14 @@ def root_report(planner: Planner, slot: int) -> RootReport:
     Raises:
       BathysphereError: if no episode runs there, or nothing has been planned from its state yet.
     """
-    graphs, root = planner.graphs, _root_state(planner, slot)
+    _check_slot(planner, slot)
+    graphs = getattr(planner, "graphs", None)
+    if not isinstance(graphs, Graphs):
+        raise BathysphereError(
+            f"{type(planner).__name__} searches for whole plans and ranks no actions; look at its search_graph instead."
+        )
     arena = graphs.arena
+    root = int(arena.nodes["state"][slot, arena.episodes["root"][slot]])
     children = arena.edges["child"][slot, root]
     if children[0] == NO_CHILD:
         raise BathysphereError(
@@ -94,60 +101,23 @@ def root_report(planner: Planner, slot: int) -> RootReport:
     )
 
 
-@dataclass(frozen=True)
-class SearchGraph:
-    """One episode's search graph: N states in order of discovery, so state 0 is where the episode began."""
-
-    states: States  # uint8 [N, S]
-    count: NDArray[np.int64]  # [N], values in the means
-    member_values: NDArray[np.float64]  # [N, E], every member's mean
-    mean: NDArray[np.float64]  # [N], over members
-    std: NDArray[np.float64]  # [N], over members (population)
-    child: NDArray[np.int64]  # [N, A], the state each action leads to; -1 if not expanded
-    reward: NDArray[np.float64]  # [N, A]; 0 if not expanded
-    terminal: NDArray[np.bool_]  # [N]
-    solved: NDArray[np.bool_]  # [N]
-    root_visits: NDArray[np.int64]  # [N], steps that started there
-    root: int  # the state the episode is in
-    depth: NDArray[np.int64]  # [N], fewest actions from the root along known edges; -1 if it cannot be reached
-
-
 def search_graph(planner: Planner, slot: int) -> SearchGraph:
     """Copies the search graph of the episode in `slot` out of the planner.
 
     Raises:
       BathysphereError: if no episode runs there.
     """
-    root, arena = _root_state(planner, slot), planner.graphs.arena
-    used = slice(int(arena.episodes["num_states"][slot]))
-    stats, edges = arena.stats[slot, used], arena.edges[slot, used]
-    child = edges["child"].astype(np.int64)
-    members = arena.sums[slot, used].astype(np.float64) / stats["count"][:, None]
-    return SearchGraph(
-        states=planner.graphs.states(np.ascontiguousarray(arena.words[slot, used])).copy(),
-        count=stats["count"].astype(np.int64),
-        member_values=members,
-        mean=members.mean(axis=1),
-        std=members.std(axis=1),
-        child=child,
-        reward=np.where(child == NO_CHILD, 0.0, edges["reward"]),
-        terminal=stats["terminal"].copy(),
-        solved=stats["solved"].copy(),
-        root_visits=stats["root_visits"].astype(np.int64),
-        root=root,
-        depth=_depths(child, root),
-    )
+    _check_slot(planner, slot)
+    return planner.search_graph(slot)
 
 
-def _root_state(planner: Planner, slot: int) -> int:
-    """Returns the state the episode in `slot` is in, after checking that there is one."""
-    batch, arena = len(planner.active), planner.graphs.arena
+def _check_slot(planner: Planner, slot: int) -> None:
+    batch = len(planner.active)
     if not 0 <= slot < batch:
         raise BathysphereError(f"slot is {slot}; this planner plays {batch} episodes, in slots 0 to {batch - 1}.")
     if not planner.active[slot]:
         running = np.flatnonzero(planner.active).tolist()
         raise BathysphereError(f"No episode runs in slot {slot}; running slots: {running or 'none'}.")
-    return int(arena.nodes["state"][slot, arena.episodes["root"][slot]])
 
 
 def _score(
@@ -167,15 +137,3 @@ def _choose(graphs: Graphs, slot: int, root: int) -> int:
     graphs.choose(only_here, actions)
     episodes[slot], visits[root] = before
     return int(actions[slot])
-
-
-def _depths(child: NDArray[np.int64], root: int) -> NDArray[np.int64]:
-    """Returns the distance of every state from `root`, breadth first; -1 where there is no way."""
-    depth = np.full(len(child), -1, np.int64)
-    frontier, distance = np.array([root]), 0
-    while len(frontier):
-        depth[frontier] = distance
-        reached = np.unique(child[frontier])
-        frontier = reached[(reached != NO_CHILD) & (depth[reached] < 0)]
-        distance += 1
-    return depth

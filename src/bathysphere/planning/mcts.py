@@ -23,6 +23,7 @@ from bathysphere.planning.graph import kernels
 from bathysphere.planning.graph.arena import Arena, Sizes
 from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.graph.steps import CUT_OFF, RUNNING
+from bathysphere.planning.graph_values import with_graph_values
 from bathysphere.planning.planner import (
     MODEL_ERRORS,
     Values,
@@ -31,11 +32,12 @@ from bathysphere.planning.planner import (
     play_all,
     register_planner,
 )
+from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.storage.state import generator_state, prefixed, restore_generator, section
 
 
-@register_planner(SearchConfig)
+@register_planner("mcts", SearchConfig)
 class MCTS:
     """Plays `batch` episodes at once.
 
@@ -56,7 +58,11 @@ class MCTS:
       worker, workers: this is number `worker` of `workers` planners side by side: its k-th episode is number
         k * workers + worker of theirs together, and begins with the start state of that number.
       steady: plan each episode with the values as they are when it begins, not with the newest.
+      graph_states: finished episodes also say what their states are worth by the best continuation known, and hand on
+        up to so many further states of their graphs; None: neither.
     """
+
+    makes_plans = False
 
     def __init__(
         self,
@@ -72,6 +78,7 @@ class MCTS:
         worker: int = 0,
         workers: int = 1,
         steady: bool = False,
+        graph_states: int | None = None,
     ) -> None:
         if batch < 1:
             raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
@@ -80,6 +87,7 @@ class MCTS:
         self.model: Model = domain if model is None else model
         self.num_episodes = num_episodes
         self.work = Work()
+        self._graph_states = graph_states
         sizes = Sizes(
             batch=batch,
             state_size=domain.state_size,
@@ -87,6 +95,7 @@ class MCTS:
             num_members=values.num_members,
             num_subsampled=num_drawn_members(config.num_subsampled, values),
             max_steps=config.max_steps or domain.max_steps,
+            num_priors=len(domain.action_names) if config.prior_coef else 0,
         )
         self.graphs = Graphs(sizes, config)
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
@@ -96,7 +105,7 @@ class MCTS:
         self._episode_values = EpisodeValues(batch, values.num_members) if steady else None
         self._batched = BatchedExpansion(domain, self.graphs, self.work, self._episode_values)
         self._compiled: compiled_rules.CompiledExpansion | None = None
-        if not steady and compiled_rules.has_rules(domain):
+        if not steady and not config.prior_coef and compiled_rules.has_rules(domain):
             self._compiled = compiled_rules.CompiledExpansion(domain, self.graphs, self.work)
         self._active = np.zeros(batch, np.bool_)
         self._episode = np.zeros(batch, np.int64)
@@ -115,6 +124,11 @@ class MCTS:
     def sizes(self) -> Sizes:
         """Batch, state size, actions, members and step limit."""
         return self.graphs.sizes
+
+    @property
+    def graph_bytes(self) -> int:
+        """Memory of all search graphs, in bytes."""
+        return self.graphs.nbytes
 
     @property
     def root_states(self) -> States:
@@ -160,6 +174,7 @@ class MCTS:
         if self.model is not self.domain:
             self._batched.correct(self.values, self._active, self._actions, self._fresh_nodes)
         kernels.advance(self.arena, self._active, self._actions, self._fresh_nodes, self._outcomes)
+        self.work.steps += int(np.count_nonzero(self._active))
         finished = np.flatnonzero(self._active & (self._outcomes != RUNNING))
         return self._finish(finished) if len(finished) else []
 
@@ -168,6 +183,10 @@ class MCTS:
         if self.num_episodes is None:
             raise BathysphereError("MCTS.play needs num_episodes; without it the search never ends.")
         return play_all(self)
+
+    def search_graph(self, slot: int) -> SearchGraph:
+        """Returns what the search of the episode in `slot` knows."""
+        return graph_of_episode(self.graphs, slot)
 
     def table(self) -> NDArray[np.float32] | None:
         """Returns the table of values with which planning stays in compiled code; None if it does not."""
@@ -204,7 +223,9 @@ class MCTS:
         episodes: list[Episode] = []
         self._steps_left[:] = steps
         while True:
+            before = self._steps_left.sum()
             self._run_compiled(table, self.config.passes)
+            self.work.steps += int(before - self._steps_left.sum())
             ended = np.flatnonzero(self._active & (self._outcomes != RUNNING))
             if len(ended) == 0:
                 return episodes
@@ -233,6 +254,10 @@ class MCTS:
         """Reads the episodes in `slots` out of the arena and starts new ones there."""
         numbers = self._starts.number(self._episode[slots])
         episodes = read_episodes(self.arena, slots, numbers, self._outcomes[slots] == CUT_OFF, self.sizes.state_size)
+        if self._graph_states is not None:
+            discount, most = self.config.discount, self._graph_states
+            told = zip(slots.tolist(), episodes, strict=True)
+            episodes = [with_graph_values(e, graph_of_episode(self.graphs, s), discount, most) for s, e in told]
         self._start(slots)
         return episodes
 

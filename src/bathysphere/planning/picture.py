@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.planning.inspect import SearchGraph
+from bathysphere.planning.search_graph import SearchGraph
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

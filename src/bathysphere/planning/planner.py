@@ -8,15 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model, States
-from bathysphere.errors import BathysphereError
+from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.graph.graphs import Graphs
+from bathysphere.planning.search_graph import SearchGraph
+from bathysphere.storage.plain import declare_family
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
 PHASES = ("starts", "sweep", "model", "insert", "network", "other")
@@ -50,6 +52,17 @@ class TableValues(Protocol):
         ...
 
 
+@runtime_checkable
+class PolicyValues(Protocol):
+    """Values that may have a policy, for planners that are guided by one."""
+
+    has_policy: bool
+
+    def evaluate_with_policy(self, observations: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Returns every member's estimate, float32 [n, E], and the probabilities of actions, float32 [n, A]."""
+        ...
+
+
 class Snapshot(Protocol):
     """Values that no longer change, unless weights are loaded into them."""
 
@@ -79,6 +92,7 @@ class SnapshotValues(Protocol):
 class Work:
     """What planning has cost so far, and how often the model was wrong about a step that was then made."""
 
+    steps: int = 0  # made in the world
     model_calls: int = 0  # states expanded by the model
     network_calls: int = 0  # states evaluated by the network
     network_batches: int = 0  # calls in which that was done; in compiled code, expansions
@@ -87,30 +101,13 @@ class Work:
 
     def __add__(self, other: Work) -> Work:
         return Work(
+            self.steps + other.steps,
             self.model_calls + other.model_calls,
             self.network_calls + other.network_calls,
             self.network_batches + other.network_batches,
             {name: count + other.model_errors[name] for name, count in self.model_errors.items()},
             {phase: spent + other.seconds[phase] for phase, spent in self.seconds.items()},
         )
-
-
-class PlannerConfig(Protocol):
-    """What every planner's config has."""
-
-    @property
-    def discount(self) -> float:
-        """Factor on the value of the next state, in (0, 1]."""
-        ...
-
-    @property
-    def max_steps(self) -> int | None:
-        """Steps before an episode is cut off; the domain's own limit if None."""
-        ...
-
-    def for_training(self, max_steps: int) -> Self:
-        """Returns the config with which episodes of training are planned."""
-        ...
 
 
 class Planner(Protocol):
@@ -122,8 +119,8 @@ class Planner(Protocol):
     domain: Domain
     values: Values
     model: Model  # what planning believes happens; the domain itself if it knows the rules
-    graphs: Graphs  # of the running episodes, for inspection
     work: Work
+    makes_plans: bool  # whether it searches for whole plans, which become episodes, instead of planning every step
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -152,6 +149,15 @@ class Planner(Protocol):
         """Makes the planned steps; returns the episodes that finished."""
         ...
 
+    @property
+    def graph_bytes(self) -> int:
+        """Memory of all search graphs, in bytes."""
+        ...
+
+    def search_graph(self, slot: int) -> SearchGraph:
+        """Returns what the search of the episode in `slot` knows."""
+        ...
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything that going on bit for bit needs, half-played episodes included."""
         ...
@@ -163,21 +169,36 @@ class Planner(Protocol):
 
 PlannerClass = TypeVar("PlannerClass", bound=Callable[..., Any])
 _PLANNERS: dict[type, Callable[..., Planner]] = {}
+_CONFIGS: dict[str, type] = {}  # by the planner's name in configs
 
 
-def register_planner(config_type: type) -> Callable[[PlannerClass], PlannerClass]:
-    """Makes a class the planner of all configs of a type; a decorator."""
+def register_planner(name: str, config_type: type) -> Callable[[PlannerClass], PlannerClass]:
+    """Makes a class the planner of all configs of a type, which config files call `name`; a decorator."""
 
     def register(planner_class: PlannerClass) -> PlannerClass:
-        _PLANNERS[config_type] = planner_class
+        _PLANNERS[config_type], _CONFIGS[name] = planner_class, config_type
         return planner_class
 
     return register
 
 
-def make_planner(domain: Domain, values: Values, config: PlannerConfig, **options: Any) -> Planner:
+def make_planner(domain: Domain, values: Values, config: PlannerSettings, **options: Any) -> Planner:
     """Makes the planner that `config` is a config of; `options` as for `MCTS`."""
     return _PLANNERS[type(config)](domain, values, config, **options)
+
+
+def _find_config(name: str) -> type:
+    if name not in _CONFIGS:
+        hint = did_you_mean(name, _CONFIGS)
+        raise BathysphereError(f"There is no planner {name!r}; choose one of {', '.join(_CONFIGS)}.{hint}")
+    return _CONFIGS[name]
+
+
+def _name_of(config_type: type) -> str:
+    return next(name for base in config_type.__mro__ for name, known in _CONFIGS.items() if known is base)
+
+
+declare_family(PlannerSettings, _find_config, _name_of, usual="mcts")
 
 
 class _Stepper(Protocol):

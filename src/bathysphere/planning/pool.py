@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from bathysphere.domains.base import Domain, Model, Starts, States
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import compiled_rules
-from bathysphere.planning.config import SearchConfig
+from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.planner import PlannerConfig, Values, VersionedValues, Work
+from bathysphere.planning.planner import Values, VersionedValues, Work
 from bathysphere.planning.start_states import find_starts
 from bathysphere.planning.worker_process import ProcessGroup, pickled
 from bathysphere.planning.workers import Group, LocalGroup, Plan, Report, ThreadGroup, Worker
@@ -42,7 +42,7 @@ class Pool:
         self,
         domain: Domain,
         values: Values,
-        config: PlannerConfig | None = None,
+        config: PlannerSettings | None = None,
         *,
         batch: int = 1,
         seed: int | np.random.SeedSequence = 0,
@@ -52,6 +52,7 @@ class Pool:
         num_episodes: int | None = None,
         starts: States | Starts | None = None,
         steady: bool = False,
+        graph_states: int | None = None,
     ) -> None:
         if not 1 <= workers <= batch:
             raise BathysphereError(
@@ -61,7 +62,7 @@ class Pool:
         starts = find_starts(starts, domain, sequence)  # one stream for all workers
         self.num_episodes = num_episodes
         self._values, self._model = values, None if model is domain else model
-        plan = Plan(domain, values, config or SearchConfig(), self._model, starts, workers, steady)
+        plan = Plan(domain, values, config or SearchConfig(), self._model, starts, workers, steady, graph_states)
         everyone = [
             Worker(
                 number=number,

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model, Starts
 from bathysphere.errors import BathysphereError
+from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.planner import PlannerConfig, TimedSteps, Values, Work, make_planner
+from bathysphere.planning.planner import TimedSteps, Values, Work, make_planner
 from bathysphere.storage.state import prefixed, section
 
 
@@ -35,11 +36,12 @@ class Plan:
 
     domain: Domain
     values: Values
-    config: PlannerConfig
+    config: PlannerSettings
     model: Model | None
     starts: Starts | None
     workers: int
     steady: bool
+    graph_states: int | None
 
 
 class Report(NamedTuple):
@@ -69,6 +71,7 @@ class Workers:
                 worker=worker.number,
                 workers=plan.workers,
                 steady=plan.steady,
+                graph_states=plan.graph_states,
             )
             for worker in mine
         ]
@@ -101,7 +104,7 @@ class Workers:
         """Sums up all workers."""
         return Report(
             num_active=sum(int(planner.active.sum()) for planner in self._planners),
-            graph_bytes=sum(planner.graphs.nbytes for planner in self._planners),
+            graph_bytes=sum(planner.graph_bytes for planner in self._planners),
             work=sum((planner.work for planner in self._planners), Work()),
         )
 

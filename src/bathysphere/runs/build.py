@@ -30,6 +30,7 @@ def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None
         domain.observation,
         np.random.default_rng(weights_seed),
         config.device,
+        len(domain.action_names),
     )
     if config.values.num_towers and is_new:
         load_towers(values, config, domain.observation)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from bathysphere.agents.loading import load_trained
+from bathysphere.agents.loading import Trained, load_trained
 from bathysphere.config.run import RunConfig
-from bathysphere.domains.base import ObservationSpec
+from bathysphere.domains.base import Categories, ObservationSpec
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.state import Arrays
 from bathysphere.values.ensemble import Ensemble
@@ -58,7 +58,7 @@ def start_from_agent(values: Ensemble, agent: str, observation: ObservationSpec)
     Mutates: values.
     """
     trained = load_trained(agent)
-    if trained.observation != observation:
+    if not _sees_alike(trained, observation):
         raise BathysphereError(
             f"{agent} cannot be started from: it sees {trained.observation}, this run sees {observation}. "
             "Start from an agent of the same world, with boards of the same size."
@@ -69,3 +69,11 @@ def start_from_agent(values: Ensemble, agent: str, observation: ObservationSpec)
         raise BathysphereError(
             f"{agent} cannot be started from, because its network is another one: {error}"
         ) from error
+
+
+def _sees_alike(trained: Trained, observation: ObservationSpec) -> bool:
+    """Tells whether an agent sees what a run sees; boards of any size if its network takes them."""
+    seen = trained.observation
+    if trained.config.values.network == "board" and isinstance(observation, Categories) and isinstance(seen, Categories):
+        return observation.num_categories == seen.num_categories
+    return observation == seen

@@ -22,14 +22,24 @@ class Family(NamedTuple):
 
     find: Callable[[str], type]  # raises BathysphereError for an unknown name
     name_of: Callable[[type], str]
+    usual: str | None  # that plain data without a name are of, and that is not written; None if all have one
 
 
 _FAMILIES: dict[type, Family] = {}  # by base class
 
 
-def declare_family(base: type, find: Callable[[str], type], name_of: Callable[[type], str]) -> None:
-    """Makes fields of type `base` hold any dataclass of a family; their plain data then have a `name`."""
-    _FAMILIES[base] = Family(find, name_of)
+def declare_family(
+    base: type, find: Callable[[str], type], name_of: Callable[[type], str], usual: str | None = None
+) -> None:
+    """Makes fields of type `base` hold any dataclass of a family; their plain data then have a `name`.
+
+    Args:
+      base: class of all of them.
+      find: returns the class that a name stands for, or raises BathysphereError.
+      name_of: returns the name of a class.
+      usual: the name that is left out: data of before there was a family are of this one.
+    """
+    _FAMILIES[base] = Family(find, name_of, usual)
 
 
 def to_plain(value: Any) -> Any:
@@ -111,8 +121,11 @@ def read_as(kind: type[Kind], data: Any, name: str = "") -> Kind:
 
 
 def _family_name(value: Any) -> str | None:
-    names = (family.name_of(type(value)) for base, family in _FAMILIES.items() if isinstance(value, base))
-    return next(names, None)
+    for base, family in _FAMILIES.items():
+        if isinstance(value, base):
+            name = family.name_of(type(value))
+            return None if name == family.usual else name
+    return None
 
 
 def _read(kind: Any, data: Any, path: str) -> Any:
@@ -144,7 +157,7 @@ def _read(kind: Any, data: Any, path: str) -> Any:
 
 
 def _read_member(family: Family, data: Any, path: str) -> Any:
-    name = data.get("name") if isinstance(data, dict) else None
+    name = data.get("name", family.usual) if isinstance(data, dict) else None
     if not isinstance(name, str):
         raise _wrong(path, "an object with a name", data)
     kind = family.find(name)

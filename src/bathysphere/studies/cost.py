@@ -42,7 +42,7 @@ def mean_speed(trials: Sequence[Trial], speeds: dict[Any, float]) -> float:
     num_steps, seconds = 0, 0.0
     for trial in trials:
         config = trial.config
-        kind = (config.preset, config.search.passes, replace(config.values, aggregator="linear"))
+        kind = (config.preset, config.search, replace(config.values, aggregator="linear"))
         if kind not in speeds:
             speeds[kind] = measure_speed(config)
         steps = most_steps(trial)

@@ -13,24 +13,27 @@ from bathysphere.errors import BathysphereError
 class ValuesConfig:
     """The ensemble of value functions. Members never share weights unless `shared_trunk` says so."""
 
-    network: Literal["linear", "mlp", "cnn"] = "linear"
-    """linear: one weighted sum; mlp: hidden layers with ReLU; cnn: convolutions, then one hidden layer."""
+    network: Literal["linear", "mlp", "cnn", "board"] = "linear"
+    """linear: one weighted sum; mlp: hidden layers with ReLU; cnn: convolutions, then one hidden layer; board: residual
+    convolutions with global pooling for boards of any size, whose members are heads of one trunk."""
     num_members: int = 20
     """E, the number of members."""
     hidden: tuple[int, ...] = (50, 50)
     """mlp: units in each hidden layer of one member."""
+    policy: bool = False
+    """board: every member also has a policy, probabilities of the actions, for planners that are guided by one."""
     conv_layers: int = 5
-    """cnn: number of convolutions (stride 1, zero padding that keeps the board's size)."""
+    """cnn, board: number of convolutions (stride 1, zero padding that keeps the board's size)."""
     conv_channels: int = 64
-    """cnn: channels of each convolution of one member."""
+    """cnn, board: channels of each convolution of one member."""
     conv_kernel: int = 3
-    """cnn: side of the square filter; odd."""
+    """cnn, board: side of the square filter; odd."""
     residual: bool = False
     """cnn: after the first convolution, every two add to what went into them (an odd last one stands alone)."""
     global_pooling: bool = False
     """cnn, residual: the first convolution of every two also sees each channel's mean and maximum over the board."""
     dense: int = 128
-    """cnn: units of the hidden layer after the convolutions, per member."""
+    """cnn, board: units of the hidden layer after the convolutions, per member."""
     bias: bool = True
     """Whether layers add a bias (starting at zero). The paper's Deep-sea network has none."""
     prior_scale: float = 0.0
@@ -38,8 +41,9 @@ class ValuesConfig:
     shared_trunk: bool = False
     """Members are heads of one hidden layer each on a common trunk (mlp and cnn only)."""
     precision: Literal["float32", "int8"] = "float32"
-    """What episodes are played in; learning is in float32. int8: a residual cnn of one trunk, rounded, takes half the
-    time (where PyTorch has 8-bit convolutions, as on x86 processors; elsewhere, and on a GPU, it plays in float32)."""
+    """What episodes are played in; learning is in float32. int8: a board network, or a residual cnn of one trunk,
+    rounded, takes half the time (where PyTorch has 8-bit convolutions, as on x86 processors; elsewhere, and on a GPU,
+    it plays in float32)."""
     init_scale: float = 1.0
     """Multiplies the last layer's initial weights, and so the initial spread between members."""
     num_towers: int = 0
@@ -69,10 +73,19 @@ class ValuesConfig:
                 "values.global_pooling is part of residual convolutions; set values.network cnn and values.residual "
                 f"too (got {self.network} and {self.residual})."
             )
+        if self.policy and self.network != "board":
+            raise BathysphereError(
+                f"values.policy needs values.network board, got {self.network}; other networks have values only."
+            )
+        if self.network == "board" and (self.conv_layers % 2 == 0 or self.prior_scale or not self.bias):
+            raise BathysphereError(
+                "values.network board has an odd number of convolutions, biases and no prior; got "
+                f"conv_layers {self.conv_layers}, bias {self.bias} and prior_scale {self.prior_scale}."
+            )
         if self.precision == "int8" and not self._can_be_rounded:
             raise BathysphereError(
-                "values.precision int8 is for a residual cnn with an odd number of convolutions, one trunk "
-                "(shared_trunk, or one member), no prior and no towers; use float32, or change the network."
+                "values.precision int8 is for a board network, or a residual cnn with an odd number of convolutions, "
+                "one trunk (shared_trunk, or one member), no prior and no towers; use float32, or change the network."
             )
         if self.num_towers < 0:
             raise BathysphereError(f"values.num_towers must not be negative, got {self.num_towers}; 0 is off.")
@@ -84,6 +97,8 @@ class ValuesConfig:
 
     @property
     def _can_be_rounded(self) -> bool:
+        if self.network == "board":
+            return True
         is_residual = self.network == "cnn" and self.residual and self.conv_layers % 2 == 1
         has_one_trunk = self.shared_trunk or self.num_members == 1
         return is_residual and has_one_trunk and not self.prior_scale and not self.num_towers
@@ -116,6 +131,8 @@ class OptimiserConfig:
     """Weight of the mean, over parameter tensors, of half the squared norm (biases included)."""
     weight_decay: float = 0.0
     """adam: every update also takes this times the learning rate off each weight (biases included), as in AdamW."""
+    policy_weight: float = 1.0
+    """Weight of the policies' cross-entropy beside the squared errors of the values (values.policy)."""
     normalise: Literal["all", "active", "member"] = "all"
     """The squared errors that the mask keeps are summed and divided by, all: batch size times members (the
     authors' code with masks); active: the number of entries kept (the authors' code when a batch is split
@@ -144,6 +161,8 @@ class OptimiserConfig:
                 f"optimiser.weight_decay is {self.weight_decay} with {self.name}; it must not be negative, and needs "
                 "optimiser.name adam (l2 is there for the others)."
             )
+        if self.policy_weight < 0:
+            raise BathysphereError(f"optimiser.policy_weight must not be negative, got {self.policy_weight}.")
         if self.l2 < 0:
             raise BathysphereError(f"optimiser.l2 must not be negative, got {self.l2}; 0 is off.")
 

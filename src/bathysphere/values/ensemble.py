@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ class Ensemble:
       observation: what `evaluate` and `update` receive, as the domain declares it.
       seed: an int, or a generator to draw the initial weights from. PyTorch's own generator is not touched.
       device: "cpu", "cuda", "mps" or "auto". A table stays in main memory whatever the device.
+      num_actions: of the domain, A; needed if members have policies.
     """
 
     def __init__(
@@ -38,12 +39,21 @@ class Ensemble:
         observation: ObservationSpec,
         seed: int | np.random.Generator,
         device: str = "cpu",
+        num_actions: int = 0,
     ) -> None:
+        if config.policy and num_actions < 1:
+            raise BathysphereError(
+                f"values.policy needs the number of the domain's actions, and num_actions is {num_actions}; pass "
+                "len(domain.action_names)."
+            )
         rng = np.random.default_rng(seed)
         self.num_members = config.num_members
+        self.has_policy = config.policy
+        self._num_actions = num_actions
         self.version = 0  # changes with every update and every load
         self._observation = observation
         self._shape = (observation.size,) if isinstance(observation, Features) else tuple(observation.shape)
+        self._takes_any_size = config.network == "board"
         self._learner: TableLearner | MlpLearner | NetworkLearner
         if isinstance(observation, Categories) and is_table(config, optimiser, observation):
             self._learner = TableLearner(config, optimiser, observation.num_categories, rng)
@@ -53,7 +63,7 @@ class Ensemble:
             # Imports PyTorch, which the other two do not need.
             from bathysphere.values.network_learner import NetworkLearner
 
-            self._learner = NetworkLearner(config, optimiser, observation, rng, device)
+            self._learner = NetworkLearner(config, optimiser, observation, rng, device, num_actions)
 
     def evaluate(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
         """Returns every member's value of every observation.
@@ -68,6 +78,33 @@ class Ensemble:
         if not len(checked):
             return np.empty((0, self.num_members), np.float32)
         return self._learner.evaluate(checked)
+
+    def evaluate_with_policy(
+        self, observations: NDArray[np.generic]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Returns values, float32 [n, E], and the mean of the members' policies, float32 [n, A]: probabilities.
+
+        Raises:
+          BathysphereError: if members have no policies (`has_policy`).
+        """
+        values, policies = self.policies(observations)
+        return values, policies.mean(axis=1)
+
+    def policies(self, observations: NDArray[np.generic]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Returns values, float32 [n, E], and every member's policy, float32 [n, E, A]: probabilities."""
+        checked = self._checked(observations, 1)
+        if not self.has_policy:
+            raise BathysphereError(
+                "These values have no policy. Train with values.policy (and values.network board), or use a planner "
+                "that needs none: mcts or best-first."
+            )
+        if not len(checked):
+            shape = (0, self.num_members, self._num_actions)
+            return np.empty(shape[:2], np.float32), np.empty(shape, np.float32)
+        outputs = cast("NetworkLearner", self._learner).outputs(checked)
+        logits = outputs[:, :, 1:] - outputs[:, :, 1:].max(axis=2, keepdims=True)
+        weights = np.exp(logits)
+        return np.ascontiguousarray(outputs[:, :, 0]), weights / weights.sum(axis=2, keepdims=True)
 
     @property
     def table(self) -> NDArray[np.float32] | None:
@@ -86,13 +123,21 @@ class Ensemble:
         Args:
           batch: one batch without the leading axis: observations [b, ...], targets [b, M], mask [b, E].
         """
-        return self.update_many(Batch(*(np.asarray(part)[None] for part in batch)))
+        return self.update_many(
+            Batch(
+                np.asarray(batch.observations)[None],
+                np.asarray(batch.targets)[None],
+                np.asarray(batch.mask)[None],
+                None if batch.policy is None else np.asarray(batch.policy)[None],
+            )
+        )
 
     def update_many(self, batch: Batch) -> UpdateStats:
         """Makes u updates in order; the same as u calls of `update`, in one.
 
         Args:
-          batch: observations [u, b, ...], targets [u, b, M], M being 1 or E, mask [u, b, E].
+          batch: observations [u, b, ...], targets [u, b, M], M being 1 or E, mask [u, b, E], and policy [u, b, A] if
+            members have policies.
         """
         observations = np.ascontiguousarray(self._checked(batch.observations, 2))
         targets = np.ascontiguousarray(batch.targets, np.float32)
@@ -105,8 +150,15 @@ class Ensemble:
                 f"(or as many as members) and {(*expected, self.num_members)} for observations of shape "
                 f"{observations.shape}."
             )
+        policy = None if batch.policy is None else np.ascontiguousarray(batch.policy, np.float32)
+        wanted = (*expected, self._num_actions) if self.has_policy else None
+        arrived = None if policy is None else policy.shape
+        if arrived != wanted:
+            raise BathysphereError(
+                f"policy targets have shape {arrived}; expected {wanted or 'none, since these values have no policy'}."
+            )
         self.version += 1
-        return self._learner.update(Batch(observations, targets, mask))
+        return self._learner.update(Batch(observations, targets, mask, policy))
 
     def state_dict(self) -> Arrays:
         """Returns copies of weights and optimiser state by flat names; loading them resumes bit for bit."""
@@ -134,7 +186,9 @@ class Ensemble:
 
     def _checked(self, observations: NDArray[np.generic], num_leading: int) -> NDArray[np.generic]:
         """Refuses observations of a wrong shape or range; kernels rely on the range."""
-        if observations.shape[num_leading:] != self._shape or observations.ndim < num_leading:
+        own = observations.shape[num_leading:]
+        is_fitting = own == self._shape or (self._takes_any_size and len(own) == 2 and min(own) > 0)
+        if not is_fitting or observations.ndim < num_leading:
             raise BathysphereError(
                 f"observations have shape {observations.shape}; expected {num_leading} leading axes and then "
                 f"{self._shape}, as {self._observation} says. Was the ensemble built for another domain?"
@@ -154,6 +208,12 @@ class Ensemble:
                 f"expected 0 to {limit - 1}, as {self._observation} says."
             )
         return observations
+
+
+def num_actions_of(weights: Arrays) -> int:
+    """Returns how many actions the policies in `weights` know, as `Ensemble.weights` returned them; 1 without any."""
+    outputs = weights.get("network.last.bias", np.zeros((1, 1)))  # [E, 1 + A, 1], of a network of kind board
+    return max(int(outputs.shape[1]) - 1, 1)
 
 
 def _is_cpu(device: str) -> bool:

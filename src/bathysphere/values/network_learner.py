@@ -13,8 +13,9 @@ from bathysphere.domains.base import ObservationSpec
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.state import Arrays
 from bathysphere.values.batch import Batch, UpdateStats, check_shapes, member_means
+from bathysphere.values.board_network import BoardNetwork, build_board_network
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
-from bathysphere.values.int8 import Int8Network, is_exact_here
+from bathysphere.values.int8 import Int8BoardNetwork, Int8Network, is_exact_here
 from bathysphere.values.networks import ValueNetwork, build_network
 from bathysphere.values.optimisers import build_optimiser
 from bathysphere.values.towers import TowerNetwork, build_towers
@@ -32,12 +33,17 @@ class NetworkLearner:
         observation: ObservationSpec,
         rng: np.random.Generator,
         device: str,
+        num_actions: int = 0,
     ) -> None:
         self._device = resolve_device(device)
         self._settings = optimiser
-        self._network: ValueNetwork | TowerNetwork
+        self._network: ValueNetwork | TowerNetwork | BoardNetwork
         if config.num_towers:
             self._network = build_towers(config, observation, rng).to(self._device)
+        elif config.network == "board":
+            policy_size = num_actions if config.policy else 0
+            network = build_board_network(config, observation, policy_size, rng, config.init_scale)
+            self._network = network.to(self._device)
         else:
             self._network = build_network(config, observation, rng, config.init_scale).to(self._device)
         self._trained = [p for p in self._network.parameters() if p.requires_grad]
@@ -48,7 +54,7 @@ class NetworkLearner:
         # What plays: the trained network, or a running mean of it.
         self._playing = copy.deepcopy(self._network).requires_grad_(False) if optimiser.averaging else self._network
         self._is_rounded = config.precision == "int8" and self._device.type == "cpu" and is_exact_here()
-        self._rounded: Int8Network | None = None  # what plays, if it plays in int8
+        self._rounded: Int8Network | Int8BoardNetwork | None = None  # what plays, if it plays in int8
         self._round()
         self._optimiser = build_optimiser(optimiser, self._trained)
         self._num_updates = 0
@@ -65,6 +71,13 @@ class NetworkLearner:
 
     def evaluate(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
         """Returns float32 [n, E] for observations [n, ...]."""
+        return np.ascontiguousarray(self.outputs(observations)[:, :, 0])
+
+    def outputs(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
+        """Returns all that members say of observations [n, ...]: float32 [n, E, 1 + A], a value and logits of a policy.
+
+        Without policies A is 0.
+        """
         starts = range(0, len(observations), self._chunk)
         parts = [self._evaluate(observations[start : start + self._chunk]) for start in starts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -81,10 +94,12 @@ class NetworkLearner:
         num_updates, _, num_members = batch.mask.shape
         observations, targets = self._tensor(batch.observations), self._tensor(batch.targets)
         mask = self._tensor(batch.mask).float()
+        policy = None if batch.policy is None else self._tensor(batch.policy)
         losses, norms, errors = [], [], torch.zeros(num_members, device=self._device)
         for u in range(num_updates):
             self._set_rate()
-            loss, squared = self._loss(*self._part(observations[u], targets[u], mask[u]), mask[u])
+            told = None if policy is None else policy[u]
+            loss, squared = self._loss(*self._part(observations[u], targets[u], mask[u]), mask[u], told)
             self._optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             gradients = [p.grad for p in self._trained if p.grad is not None]
@@ -152,21 +167,28 @@ class NetworkLearner:
     def _round(self) -> None:
         """Lets what plays in int8 follow the weights."""
         if self._is_rounded:
-            assert isinstance(self._playing, ValueNetwork)
-            self._rounded = Int8Network(self._playing)
+            if isinstance(self._playing, BoardNetwork):
+                self._rounded = Int8BoardNetwork(self._playing)
+            else:
+                assert isinstance(self._playing, ValueNetwork)
+                self._rounded = Int8Network(self._playing)
 
     def _evaluate(self, observations: NDArray[np.generic]) -> NDArray[np.float32]:
-        if self._rounded is not None:
+        if isinstance(self._rounded, Int8BoardNetwork):
             return self._rounded.evaluate(observations)
+        if self._rounded is not None:
+            return self._rounded.evaluate(observations)[:, :, None]
         with torch.inference_mode():
             return self._predict(self._playing, self._tensor(observations)).contiguous().cpu().numpy()
 
-    def _predict(self, network: ValueNetwork | TowerNetwork, observations: Tensor) -> Tensor:
-        values: Tensor = network(observations)
-        if self._prior is None:
-            return values
-        prior: Tensor = self._prior(observations)
-        return values + self._prior_scale * prior
+    def _predict(self, network: ValueNetwork | TowerNetwork | BoardNetwork, observations: Tensor) -> Tensor:
+        """Returns [n, E, 1 + A]; see `outputs`."""
+        answer: Tensor = network(observations)
+        if isinstance(network, BoardNetwork):
+            return answer
+        if self._prior is not None:
+            answer = answer + self._prior_scale * self._prior(observations)
+        return answer.unsqueeze(2)
 
     def _set_rate(self) -> None:
         for group in self._optimiser.param_groups:
@@ -196,15 +218,24 @@ class NetworkLearner:
         rows = mask.argsort(dim=0, descending=True, stable=True)[:most]
         return observations[rows.t()], targets.expand_as(mask).gather(0, rows), mask.gather(0, rows)
 
-    def _loss(self, observations: Tensor, targets: Tensor, weights: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the objective and the squared errors times `weights`; `mask` is that of the whole batch, [b, E]."""
-        squared = (self._predict(self._network, observations) - targets).square() * weights
+    def _loss(
+        self, observations: Tensor, targets: Tensor, weights: Tensor, mask: Tensor, policy: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the objective and the squared errors times `weights`.
+
+        `mask` is that of the whole batch, [b, E]; `policy` [b, A] is zero where there is nothing to learn.
+        """
+        outputs = self._predict(self._network, observations)
+        squared = (outputs[:, :, 0] - targets).square() * weights
         if self._settings.normalise == "all":
             loss = squared.sum() / mask.numel()
         elif self._settings.normalise == "active":
             loss = squared.sum() / mask.sum().clamp(min=1.0)
         else:
             loss = (squared.sum(0) / mask.sum(0).clamp(min=1.0)).sum()
+        if policy is not None:
+            surprise = -(policy.unsqueeze(1) * outputs[:, :, 1:].log_softmax(2)).sum(2) * weights
+            loss = loss + self._settings.policy_weight * (surprise.sum(0) / mask.sum(0).clamp(min=1.0)).sum()
         if self._settings.l2:
             norms = torch.stack([p.square().sum() for p in self._trained])
             loss = loss + self._settings.l2 * 0.5 * norms.sum() / self._network.num_tensors()

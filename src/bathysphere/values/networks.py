@@ -20,9 +20,10 @@ from bathysphere.values.initial import glorot
 from bathysphere.values.kernels import sum_rows
 
 
-def _parameter(
+def parameter(
     shape: tuple[int, ...], fan_in: int, fan_out: int, rng: np.random.Generator, scale: float = 1.0
 ) -> nn.Parameter:
+    """Returns Glorot uniform weights to be trained; arguments as for `glorot`."""
     return nn.Parameter(torch.from_numpy(glorot(shape, fan_in, fan_out, rng, scale)))
 
 
@@ -42,7 +43,7 @@ class Dense(nn.Module):
         super().__init__()
         self.members = members
         self.is_input_common = is_input_common
-        self.weight = _parameter((members, outputs, inputs), inputs, outputs, rng, scale)
+        self.weight = parameter((members, outputs, inputs), inputs, outputs, rng, scale)
         self.bias = nn.Parameter(torch.zeros(members, outputs, 1)) if bias else None
 
     def forward(self, h: Tensor) -> Tensor:
@@ -71,7 +72,7 @@ class CategoryDense(nn.Module):
         cells, self.num_categories = math.prod(observation.shape), observation.num_categories
         inputs = cells * self.num_categories
         self.members = members
-        self.weight = _parameter((inputs, members * outputs), inputs, outputs, rng, scale)
+        self.weight = parameter((inputs, members * outputs), inputs, outputs, rng, scale)
         self.bias = nn.Parameter(torch.zeros(members * outputs)) if bias else None
 
     def forward(self, codes: Tensor) -> Tensor:
@@ -121,14 +122,14 @@ class ConvolutionStack(nn.Module):
         inputs = observation.num_categories
         for _ in range(layers):
             shape = (members * channels, inputs, kernel, kernel)
-            self.weights.append(_parameter(shape, inputs * kernel**2, channels * kernel**2, rng))
+            self.weights.append(parameter(shape, inputs * kernel**2, channels * kernel**2, rng))
             if bias:
                 self.biases.append(nn.Parameter(torch.zeros(members * channels)))
             inputs = channels
         self.pooled_weights = nn.ParameterList()
         for _ in range((layers - 1) // 2 if global_pooling else 0):
             shape = (members * channels, 2 * channels, 1, 1)
-            self.pooled_weights.append(_parameter(shape, 2 * channels, channels, rng))
+            self.pooled_weights.append(parameter(shape, 2 * channels, channels, rng))
 
     def forward(self, codes: Tensor) -> Tensor:
         """Convolves; the ReLU after the last convolution is the caller's, as for every layer."""

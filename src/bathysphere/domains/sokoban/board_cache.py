@@ -30,6 +30,10 @@ CHUNK = 256  # boards in a file, at most
 
 _OURS = re.compile(r"[0-9a-f]{16}/[0-9]+/([0-9]{6,}\.npz|\..*\.tmp)")  # settings, stream, chunk
 
+# The generator's fields that are younger than the first files: at their defaults, which change no board, they do not
+# count, so that those files stay of use.
+_LATER_FIELDS = ("smallest", "fewest_boxes", "rooms", "grouped", "shallowest")
+
 _logger = logging.getLogger(__name__)
 
 
@@ -103,8 +107,13 @@ class BoardCache:
 
     def __init__(self, config: GeneratorConfig, stream: int, folder: Path | None) -> None:
         self._size = config.height * config.width
+        settings = {
+            name: value
+            for name, value in asdict(config).items()
+            if name not in _LATER_FIELDS or value != getattr(GeneratorConfig, name)
+        }
         # NumPy's random numbers may differ between its versions, and so may the boards.
-        settings = {**asdict(config), "version": generator.VERSION, "numpy": np.__version__}
+        settings |= {"version": generator.VERSION, "numpy": np.__version__}
         self._settings = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
         self._stream = stream
         self._folder = None if folder is None else folder / self._settings[:16] / str(stream)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Categories, DomainConfig, ObservationSpec, States, Successors, as_rows
 from bathysphere.domains.registry import register_domain
-from bathysphere.domains.sokoban import hindsight, rules
+from bathysphere.domains.sokoban import deadlocks, hindsight, rules
 from bathysphere.domains.sokoban.board_cache import cache_folder
 from bathysphere.domains.sokoban.board_stream import BoardStream
 from bathysphere.domains.sokoban.formats import read_levels
 from bathysphere.domains.sokoban.generator import GeneratorConfig, generate
 from bathysphere.domains.sokoban.levels import Level, grid_text, pad
-from bathysphere.domains.sokoban.rules import ACTION_NAMES, NUM_CODES, Rewards
+from bathysphere.domains.sokoban.rules import ACTION_NAMES, COLUMN_STEPS, NUM_CODES, ROW_STEPS, Rewards
 from bathysphere.domains.sokoban.tiles import draw_board
 from bathysphere.errors import BathysphereError
 
@@ -94,8 +94,13 @@ class Sokoban:
         height, width = self.shape
         self._shown = np.s_[:, :, :] if self.config.show_border else np.s_[:, 1:-1, 1:-1]
         shown = self.shape if self.config.show_border else (height - 2, width - 2)
-        self.observation: ObservationSpec = Categories(shown, NUM_CODES)
+        self.observation: ObservationSpec = Categories(shown, NUM_CODES, blank=rules.WALL)
         self._symmetries = symmetries(self.shape)
+
+    @property
+    def goal_reward(self) -> float:
+        """What the move that solves a level pays."""
+        return self.config.rewards.finished
 
     def initial(self, n: int, rng: np.random.Generator) -> States:
         """Draws `n` of the levels uniformly, with replacement, or makes `n` fresh ones."""
@@ -121,10 +126,15 @@ class Sokoban:
         boards = as_rows(states, self.state_size).reshape(-1, *self.shape)
         return np.ascontiguousarray(boards[self._shown])
 
-    def transform(self, states: States, rng: np.random.Generator) -> States:
+    def transform(self, states: States, rng: np.random.Generator) -> tuple[States, NDArray[np.intp]]:
         """Turns and mirrors each board, uint8 [n, S], at random: its solutions turn with it, so its value stays."""
-        chosen = self._symmetries[rng.integers(len(self._symmetries), size=len(states))]
-        return np.take_along_axis(as_rows(states, self.state_size), chosen, axis=1)
+        chosen = rng.integers(len(self._symmetries), size=len(states))
+        turned = np.take_along_axis(as_rows(states, self.state_size), self._symmetries[chosen], axis=1)
+        return turned, TURNED_ACTIONS[chosen]
+
+    def hopeless(self, states: States) -> NDArray[np.bool_]:
+        """Tells which boards, uint8 [n, S], are seen to be lost; see `deadlocks.hopeless`."""
+        return deadlocks.hopeless(as_rows(states, self.state_size), self.shape)
 
     def render(self, state: States) -> NDArray[np.uint8]:
         """Draws the board with tiles."""
@@ -141,6 +151,15 @@ def symmetries(shape: tuple[int, int]) -> NDArray[np.intp]:
     cells = np.arange(height * width).reshape(shape)
     boards = [cells, cells.T] if height == width else [cells]
     return np.stack([flipped.ravel() for b in boards for c in (b, b[::-1]) for flipped in (c, c[:, ::-1])])
+
+
+def _turned_actions() -> NDArray[np.intp]:
+    """Returns which move of a board becomes each move of its image, [8, 4], in the order of `symmetries`."""
+    around = np.array([(1 + rows) * 3 + 1 + columns for rows, columns in zip(ROW_STEPS, COLUMN_STEPS, strict=True)])
+    return np.array([[np.flatnonzero(around == cell)[0] for cell in image[around]] for image in symmetries((3, 3))])
+
+
+TURNED_ACTIONS = _turned_actions()
 
 
 def _common_shape(levels: Sequence[Level], pad_levels: bool) -> tuple[int, int]:

@@ -87,9 +87,10 @@ class Arena(NamedTuple):
     episodes: Array  # EPISODE [B]
     members: Array  # uint32 [B, L], the members this episode ranks actions with, increasing
     history: Array  # MOMENT [B, T], the steps so far
+    priors: Array  # float32 [B, N, A], the policy at each state; 0 at ends and in empty room. [B, N, 0] if not in use
 
 
-STATE_FIELDS = ("stats", "edges", "words", "sums")
+STATE_FIELDS = ("stats", "edges", "words", "sums", "priors")
 EPISODE_FIELDS = ("episodes", "members", "history")
 
 
@@ -102,6 +103,7 @@ class Sizes(NamedTuple):
     num_members: int  # E
     num_subsampled: int  # L
     max_steps: int  # T
+    num_priors: int = 0  # A if states have priors, else 0
 
     @property
     def words(self) -> int:
@@ -121,6 +123,7 @@ def _shapes(sizes: Sizes, states: int, nodes: int) -> dict[str, tuple[tuple[int,
         "episodes": ((batch,), EPISODE),
         "members": ((batch, sizes.num_subsampled), np.uint32),
         "history": ((batch, sizes.max_steps), MOMENT),
+        "priors": ((batch, states, sizes.num_priors), np.float32),
     }
 
 
@@ -177,6 +180,8 @@ def pack(arena: Arena) -> dict[str, Array]:
     packed = {name: getattr(arena, name)[used_states] for name in STATE_FIELDS}
     packed["nodes"] = arena.nodes[used_nodes]
     packed |= {name: getattr(arena, name).copy() for name in EPISODE_FIELDS}
+    if arena.priors.shape[2] == 0:
+        del packed["priors"]  # as in searches saved before there were priors
     plain: dict[str, Array] = {}
     for name, array in packed.items():
         if array.dtype.names is None:
@@ -194,12 +199,13 @@ def unpack(plain: Mapping[str, Array], sizes: Sizes, *, memory_limit: int) -> Ar
         plain["sums"].shape[1],
         plain["members"].shape[1],
         plain["history.state"].shape[1],
+        plain["priors"].shape[1] if "priors" in plain else 0,
     )
-    expected = (sizes.batch, sizes.num_members, sizes.num_subsampled, sizes.max_steps)
+    expected = (sizes.batch, sizes.num_members, sizes.num_subsampled, sizes.max_steps, sizes.num_priors)
     if found != expected or plain["words"].shape[1] != sizes.words:
         raise BathysphereError(
-            f"The saved search has batch, members, members drawn and step limit {found}; this one has {expected}. "
-            "Load it with the settings it was saved with."
+            f"The saved search has batch, members, members drawn, step limit and priors {found}; this one has "
+            f"{expected}. Load it with the settings it was saved with."
         )
     states = _room(FIRST_STATES, int(num_states.max()))
     nodes = _room(4 * FIRST_STATES, int(num_nodes.max()))
@@ -231,6 +237,8 @@ def check_graph(arena: Arena, *, transpositions: bool = True) -> None:
             assert sorted(in_use["state"]) == list(range(num_states)), "lookup and states disagree"
         assert (stats["count"] >= 1).all(), "a state has no value"
         assert np.isfinite(sums).all(), "a sum is not finite"
+        assert (arena.priors[b, :num_states] >= 0).all(), "a prior is no probability"
+        assert not arena.priors[b, num_states:].any(), "a prior was not cleared"
         assert not episode["is_waiting"], "a pass was not ended"
         assert (stats["path_visits"] == 0).all(), "a path was not undone"
         assert not (stats["solved"] & ~stats["terminal"]).any(), "a solved state goes on"

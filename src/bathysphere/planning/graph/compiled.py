@@ -39,6 +39,7 @@ class Rules(NamedTuple):
     final_risk_coef: float
     bonus_coef: float
     final_bonus_coef: float
+    prior_coef: float
     dead_end_value: float
     episode_penalty: float
     path_penalty: float
@@ -86,6 +87,7 @@ def translate(config: SearchConfig) -> tuple[Rules, Addresses]:
         final_risk_coef=float(config.risk_coef if config.final_risk_coef is None else config.final_risk_coef),
         bonus_coef=0.0 if config.bonus == "none" else float(config.bonus_coef),
         final_bonus_coef=0.0 if config.bonus == "none" or not config.final_bonus else float(config.bonus_coef),
+        prior_coef=float(config.prior_coef),
         dead_end_value=float(config.dead_end_value or 0.0),
         episode_penalty=float(config.episode_penalty),
         path_penalty=float(config.path_penalty),

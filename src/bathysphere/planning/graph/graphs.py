@@ -13,6 +13,7 @@ from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.graph import kernels, scoring
 from bathysphere.planning.graph.arena import Arena, Sizes, allocate, ensure_room, pack, unpack
 from bathysphere.planning.graph.compiled import Scratch, translate
+from bathysphere.planning.words import WordRows
 
 
 class Graphs:
@@ -35,7 +36,8 @@ class Graphs:
             q=np.empty((num_actions, num_drawn)),
             value=np.empty(sizes.num_members),
         )
-        self._padded = np.zeros((sizes.batch, num_actions, sizes.words * 8), np.uint8)
+        rows = WordRows(sizes.state_size, (sizes.batch, num_actions))
+        self.states, self.words = rows.states, rows.words
 
     @property
     def kernel_arguments(self) -> tuple[Any, ...]:
@@ -65,21 +67,6 @@ class Graphs:
     def choose(self, active: NDArray[np.bool_], actions: NDArray[np.int32]) -> None:
         """Chooses the next action of every active episode. Mutates: actions [B]; the episodes' random streams."""
         scoring.choose(*self.kernel_arguments, active, actions)
-
-    def states(self, words: NDArray[np.uint64]) -> States:
-        """Returns the states in rows of words, uint8 [..., S], contiguous."""
-        return np.ascontiguousarray(words.view(np.uint8)[..., : self.sizes.state_size])
-
-    def words(self, states: States) -> NDArray[np.uint64]:
-        """Returns rows of words, uint64 [..., W], holding the states; valid until the next call."""
-        if self.sizes.state_size % 8 == 0 and states.flags.c_contiguous:
-            return states.view(np.uint64)
-        if states.ndim == 2:
-            padded = np.zeros((len(states), self.sizes.words * 8), np.uint8)
-        else:
-            padded = self._padded[: len(states)]
-        padded[..., : self.sizes.state_size] = states
-        return padded.view(np.uint64)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns all graphs without unused memory."""

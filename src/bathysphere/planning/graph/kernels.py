@@ -48,6 +48,7 @@ def start(arena, transpositions, slots, rows, seeds):
     for k in range(slots.shape[0]):
         b = slots[k]
         entry = episodes[b]
+        arena.priors[b, : entry["num_states"]] = 0.0  # of the episode before; ends get none of their own
         entry["stamp"] += 1
         entry["num_states"] = 0
         entry["num_nodes"] = 0

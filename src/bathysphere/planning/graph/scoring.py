@@ -35,14 +35,17 @@ def _member_std(sums, members, b, state, count):
 
 
 @inlined
-def _extra(arena, stats, rules, b, state, child, bonus, bonus_coef):
-    """Returns what is added to a child's score besides its value: bonus minus penalties."""
+def _extra(arena, stats, rules, b, state, action, child, bonus, bonus_coef, prior_coef):
+    """Returns what is added to a child's score besides its value: bonus and prior minus penalties."""
     entry = stats[child]
     extra = 0.0
     if bonus_coef != 0.0:
         count, num_drawn = np.int64(entry["count"]), np.int64(arena.members.shape[1])
         std = _member_std(arena.sums, arena.members, b, child, count)
         extra += bonus_coef * bonus(np.int64(stats[state]["count"]), count, std, num_drawn)
+    if prior_coef != 0.0:
+        trust = np.sqrt(stats[state]["count"]) / (1.0 + entry["count"])
+        extra += prior_coef * np.float64(arena.priors[b, state, action]) * trust
     if rules.has_penalties:
         extra -= rules.episode_penalty * entry["root_visits"]
         extra -= rules.path_penalty * entry["path_visits"]
@@ -50,7 +53,7 @@ def _extra(arena, stats, rules, b, state, child, bonus, bonus_coef):
 
 
 @inlined
-def score_separable(arena, scratch, rules, b, node, measure, risk_coef, cached, bonus, bonus_coef):
+def score_separable(arena, scratch, rules, b, node, measure, risk_coef, cached, bonus, bonus_coef, prior_coef):
     """Scores eligible actions at a node: reward + discount * (measure(child's members) + extra).
 
     With `cached`, a child's measure is computed only if its count has moved since last time.
@@ -76,12 +79,12 @@ def score_separable(arena, scratch, rules, b, node, measure, risk_coef, cached, 
             if cached:
                 entry["score"] = risk
                 entry["score_count"] = count
-        extra = _extra(arena, stats, rules, b, state, child, bonus, bonus_coef)
+        extra = _extra(arena, stats, rules, b, state, a, child, bonus, bonus_coef, prior_coef)
         scores[a] = edges[state, a]["reward"] + rules.discount * (risk + extra)
 
 
 @inlined
-def score_joint(arena, scratch, rules, b, node, measure, risk_coef, bonus, bonus_coef):
+def score_joint(arena, scratch, rules, b, node, measure, risk_coef, bonus, bonus_coef, prior_coef):
     """Scores eligible actions at a node by a joint measure of all members' estimates of all actions.
 
     Mutates: scratch.scores, scratch.q.
@@ -97,7 +100,7 @@ def score_joint(arena, scratch, rules, b, node, measure, risk_coef, bonus, bonus
         child = nodes[first + a]["state"]
         share = 1.0 / stats[child]["count"]
         reward = edges[state, a]["reward"]
-        extra = _extra(arena, stats, rules, b, state, child, bonus, bonus_coef)
+        extra = _extra(arena, stats, rules, b, state, a, child, bonus, bonus_coef, prior_coef)
         for i in range(q.shape[1]):
             q[a, i] = reward + rules.discount * (sums[child, drawn[i]] * share + extra)
     measure(q, eligible, risk_coef, scratch.scores)
@@ -132,7 +135,7 @@ def best_action(scores, eligible, episodes, b, highest):
 
 @kernel
 def score_root(arena, scratch, rules, addresses, b):
-    """Scores the actions at episode b's root with the final measure.
+    """Scores the actions at episode b's root with the final measure, by what planning has found: without the prior.
 
     Actions that stay where they are are not eligible with loop avoidance, unless there is no other.
     Mutates: scratch.eligible and scratch.scores hold the answer.
@@ -149,10 +152,10 @@ def score_root(arena, scratch, rules, addresses, b):
         eligible[:] = True
     if rules.final_is_joint:
         joint = joint_at(addresses.final_joint)
-        score_joint(arena, scratch, rules, b, root, joint, risk_coef, bonus, bonus_coef)
+        score_joint(arena, scratch, rules, b, root, joint, risk_coef, bonus, bonus_coef, 0.0)
     else:
         separable = separable_at(addresses.final_separable)
-        score_separable(arena, scratch, rules, b, root, separable, risk_coef, False, bonus, bonus_coef)
+        score_separable(arena, scratch, rules, b, root, separable, risk_coef, False, bonus, bonus_coef, 0.0)
 
 
 @inlined

@@ -151,6 +151,7 @@ def select(arena, scratch, rules, separable, joint, bonus, b):
     """
     stats, edges, nodes, episodes = arena.stats[b], arena.edges[b], arena.nodes[b], arena.episodes
     eligible, scores = scratch.eligible, scratch.scores
+    risk_coef, bonus_coef, prior_coef = rules.risk_coef, rules.bonus_coef, rules.prior_coef
     node = np.int64(episodes[b]["root"])
     unknown = np.int64(-1)
     while True:
@@ -180,9 +181,9 @@ def select(arena, scratch, rules, separable, joint, bonus, b):
             kind = DEAD_END
             break
         if rules.is_joint:
-            score_joint(arena, scratch, rules, b, node, joint, rules.risk_coef, bonus, rules.bonus_coef)
+            score_joint(arena, scratch, rules, b, node, joint, risk_coef, bonus, bonus_coef, prior_coef)
         else:
-            score_separable(arena, scratch, rules, b, node, separable, rules.risk_coef, True, bonus, rules.bonus_coef)
+            score_separable(arena, scratch, rules, b, node, separable, risk_coef, True, bonus, bonus_coef, prior_coef)
         parent, node = node, first + best_action(scores, eligible, episodes, b, False)
         if rules.merge_nodes:
             nodes[node]["parent"] = parent

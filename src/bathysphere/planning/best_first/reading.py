@@ -1,0 +1,197 @@
+"""What a search leaves behind: its graph, and the episode that it found."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import Domain, States
+from bathysphere.planning.best_first.store import NONE, Store, StoreSizes, chain_of, goal_of, way_to
+from bathysphere.planning.episode import Episode, SeenStates
+from bathysphere.planning.graph.best_known import best_known_values
+from bathysphere.planning.planner import MODEL_ERRORS
+from bathysphere.planning.search_graph import SearchGraph, depths_from
+
+
+class FoundGraph(NamedTuple):
+    """The N states of one search, in order of discovery: state 0 is where it began."""
+
+    states: States  # uint8 [N, S]
+    members: NDArray[np.float32]  # [N, E], the network's; 0 at ends and where it was not asked
+    child: NDArray[np.int32]  # [N, A]; -1 if not expanded
+    reward: NDArray[np.float64]  # [N, A]
+    terminal: NDArray[np.bool_]  # [N]
+    solved: NDArray[np.bool_]  # [N]
+    is_evaluated: NDArray[np.bool_]  # [N], not at ends and where the state was left out
+    parent: NDArray[np.int32]  # [N], the state before on the best way known; -1 for the start
+    action: NDArray[np.int32]  # [N], that leads here from there
+    depth: NDArray[np.int32]  # [N], steps of that way
+    plan_states: NDArray[np.int64]  # [T], states from which the best plan's steps are made
+    plan: NDArray[np.int32]  # [T], its actions
+    end: int  # the state that the plan leads to
+    num_expansions: int
+    num_model_calls: int
+
+    def to_search_graph(self, discount: float) -> SearchGraph:
+        """Returns the graph in the form in which all planners show theirs, values by the best continuation known."""
+        values = best_known_values(self.child, self.reward, self.terminal, self.members, discount)
+        child = self.child.astype(np.int64)
+        return SearchGraph(
+            states=self.states,
+            count=np.ones(len(self.states), np.int64),
+            member_values=values,
+            mean=values.mean(axis=1),
+            std=values.std(axis=1),
+            child=child,
+            reward=self.reward,
+            terminal=self.terminal,
+            solved=self.solved,
+            root_visits=np.zeros(len(self.states), np.int64),
+            root=0,
+            depth=depths_from(child, 0),
+        )
+
+
+def read_graph(store: Store, sizes: StoreSizes, slot: int) -> FoundGraph:
+    """Copies the search in `slot` out of the store."""
+    chain, search = chain_of(store, slot), store.searches[slot]
+    number = np.full(len(store.records) + 1, NONE, np.int32)  # by record; the last place is for NONE
+    number[chain] = np.arange(len(chain))
+    records = store.records[chain]
+    goal = goal_of(store, slot)
+    way, actions = way_to(store, goal)
+    words = np.ascontiguousarray(store.words[chain])
+    return FoundGraph(
+        states=np.ascontiguousarray(words.view(np.uint8)[:, : sizes.state_size]),
+        members=store.members[chain],
+        child=number[store.child[chain]],
+        reward=store.reward[chain],
+        terminal=records["terminal"].copy(),
+        solved=records["solved"].copy(),
+        is_evaluated=records["is_evaluated"].copy(),
+        parent=number[records["parent"]],
+        action=records["action"].copy(),
+        depth=records["depth"].copy(),
+        plan_states=number[way].astype(np.int64),
+        plan=actions,
+        end=int(number[goal]),
+        num_expansions=int(search["num_expansions"]),
+        num_model_calls=int(search["num_model_calls"]),
+    )
+
+
+class Steps(NamedTuple):
+    """The T steps of an episode."""
+
+    places: NDArray[np.int64]  # [T], states of the graph from which they are made
+    actions: NDArray[np.int32]  # [T]
+    rewards: NDArray[np.float64]  # [T]
+    terminal: bool  # whether the last one led to an end
+    solved: bool  # whether that is a success
+    errors: dict[str, int]  # how often the graph was wrong about them, by kind
+
+
+def planned_steps(graph: FoundGraph) -> Steps:
+    """Returns the steps of a graph's plan, if everything is as the graph says."""
+    terminal, solved = bool(graph.terminal[graph.end]), bool(graph.solved[graph.end])
+    rewards = graph.reward[graph.plan_states, graph.plan]
+    return Steps(graph.plan_states, graph.plan, rewards, terminal, solved, dict.fromkeys(MODEL_ERRORS, 0))
+
+
+def followed_steps(graph: FoundGraph, domain: Domain) -> Steps:
+    """Makes the steps of a graph's plan in the domain, up to one that leads elsewhere than the graph says.
+
+    Without a plan, for there is nowhere to go, one step is made, so that there is an episode.
+    """
+    is_empty = len(graph.plan) == 0
+    plan = np.zeros(1, np.int32) if is_empty else graph.plan
+    places = np.zeros(1, np.int64) if is_empty else graph.plan_states
+    answer = domain.successors(graph.states[places])
+    steps, children = np.arange(len(plan)), graph.child[places, plan]
+    rewards, terminal, solved = answer.rewards[steps, plan], answer.terminal[steps, plan], answer.solved[steps, plan]
+    is_elsewhere = (answer.states[steps, plan] != graph.states[children]).any(axis=1)
+    has_ended = is_elsewhere | terminal
+    made = int(np.argmax(has_ended)) + 1 if has_ended.any() else len(plan)
+    is_wrong = {
+        "wrong_reward": rewards != graph.reward[places, plan],
+        "false_end": graph.terminal[children] & ~terminal,
+        "missed_end": ~graph.terminal[children] & terminal,
+        "wrong_state": is_elsewhere,
+    }
+    is_predicted = children != NONE  # all of them, unless the start was not even expanded
+    errors = {name: int((where & is_predicted)[:made].sum()) for name, where in is_wrong.items()}
+    return Steps(places[:made], plan[:made], rewards[:made], bool(terminal[made - 1]), bool(solved[made - 1]), errors)
+
+
+def read_episode(
+    graph: FoundGraph, steps: Steps, index: int, discount: float, ended_by: str, graph_states: int | None
+) -> Episode:
+    """Returns the steps that a search has led to as an episode.
+
+    Args:
+      graph: what was searched.
+      steps: at least one.
+      index: number of the episode.
+      discount: of the values.
+      ended_by: what ended the search.
+      graph_states: how many further states of the search to hand on to learning, at most; None for none of the graph.
+    """
+    known = best_known_values(graph.child, graph.reward, graph.terminal, graph.members, discount)
+    searched = np.where(_can_succeed(graph)[:, None], known, tree_means(graph, discount))
+    places = steps.places
+    return Episode(
+        states=graph.states[places],
+        actions=steps.actions,
+        rewards=steps.rewards,
+        search_values=searched[places],
+        solved=steps.solved,
+        truncated=not steps.terminal,
+        index=index,
+        num_states=len(graph.states),
+        search_std=float(graph.members[places].std(axis=1).mean()),
+        num_expansions=graph.num_expansions,
+        num_model_calls=graph.num_model_calls,
+        graph_values=None if graph_states is None else known[places],
+        seen=None if not graph_states else _seen(graph, searched, places, graph_states),
+        ended_by=ended_by,
+    )
+
+
+def tree_means(graph: FoundGraph, discount: float) -> NDArray[np.float64]:
+    """Returns the mean, over all states found by way of each state, of what they and the way to them are worth, [N, E].
+
+    As the passes of MCTS do, every state that was found counts once, with the network's value and the rewards on the
+    way, discounted; the state itself among them. So a state whose neighbourhood disappoints is worth less.
+    """
+    sums, counts = graph.members.astype(np.float64), np.ones(len(graph.states))
+    for level in range(int(graph.depth.max()), 0, -1):  # a way that was found later is never longer than the known one
+        states = np.flatnonzero(graph.depth == level)
+        parents = graph.parent[states]
+        reward = graph.reward[parents, graph.action[states]]
+        np.add.at(sums, parents, counts[states, None] * reward[:, None] + discount * sums[states])
+        np.add.at(counts, parents, counts[states])
+    return sums / counts[:, None]
+
+
+def _can_succeed(graph: FoundGraph) -> NDArray[np.bool_]:
+    """Tells from which states the graph knows a way to a success, bool [N]."""
+    can, before = graph.solved.copy(), -1
+    while can.sum() != before:
+        before = can.sum()
+        can |= (can[graph.child] & (graph.child != NONE)).any(axis=1)
+    return can
+
+
+def _seen(graph: FoundGraph, values: NDArray[np.float64], places: NDArray[np.int64], most: int) -> SeenStates:
+    """Returns states aside from the plan of which the search knows more than the network: expanded or left out.
+
+    If there are more than `most`, they are taken at equal distances in the order of discovery.
+    """
+    is_known = (graph.child[:, 0] != NONE) | ~(graph.is_evaluated | graph.terminal)
+    is_known[places] = False
+    known = np.flatnonzero(is_known)
+    if len(known) > most:
+        known = known[np.arange(most) * len(known) // most]
+    return SeenStates(graph.states[known], values[known])
