@@ -45,7 +45,6 @@ def test_boards_that_all_solve_stand_by_themselves(script):
 def test_it_plays_and_renders_again(script, monkeypatch, tmp_path, capsys):
     small = script["GeneratorConfig"](height=7, width=7, num_boxes=1)
     monkeypatch.setitem(script["main"].__globals__, "GeneratorConfig", lambda: small)
-    monkeypatch.setitem(script["main"].__globals__, "BUDGETS", (10, 30))
     script["main"](["--agent", "sokoban", "--boards", "2", "--dives", "1", "--out", str(tmp_path)])
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["study"] == "sokoban-planners"

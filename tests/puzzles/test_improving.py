@@ -178,3 +178,11 @@ def test_the_kernels_gather_and_search_as_their_twins_do(slice_, monkeypatch):
         assert (found is None) == (shortest == before)
         shorter += found is not None
     assert shorter > 5
+
+
+@pytest.mark.kernels
+def test_a_way_that_costs_the_same_is_not_found():
+    (level,) = parse_levels("######\n#@$ .#\n######\n")
+    cells, walk_cost = improving._board(level), improving._WALK_COSTS["moves"]
+    way = improving._way(level, cells, "RR", 0, 2, walk_cost)
+    assert improving._shorter_way(cells, way, 100, walk_cost, math.inf) == (None, True)

@@ -13,9 +13,10 @@ from bathysphere.studies.cost import measured_before, most_steps
 from bathysphere.studies.folder import StudyFolder
 
 RESULTS = Path(__file__).parents[2] / "results"
+BENCHMARKED = {"sokoban-planners"}  # by a script in benchmarks, which renders it
 
 
-@pytest.fixture(params=sorted(path.name for path in RESULTS.iterdir()))
+@pytest.fixture(params=sorted({path.name for path in RESULTS.iterdir()} - BENCHMARKED))
 def committed(request, tmp_path):
     """A study's name, its folder, and a copy of it."""
     copy = shutil.copytree(RESULTS / request.param, tmp_path / "out")
@@ -51,7 +52,7 @@ def test_running_a_study_never_rewrites_them(committed, capsys):
 
 
 def test_every_study_has_results():
-    assert {path.name for path in RESULTS.iterdir()} == STUDIES.keys()
+    assert {path.name for path in RESULTS.iterdir()} == STUDIES.keys() | BENCHMARKED
 
 
 def speeds_of_results():

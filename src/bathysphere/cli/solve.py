@@ -76,9 +76,10 @@ def run(argv: list[str]) -> int:
     out = _choose_out(options)
     levels = read_levels(options.levels)
     player = LevelPlayer(options.agent)
-    solving = Solving(player, levels, effort, options.jobs)
+    jobs = min(options.jobs, len(levels))
+    solving = Solving(player, levels, effort, jobs)
     began = time.perf_counter()
-    _work(solving, player, options.jobs, out)
+    _work(solving, player, jobs, out)
     result = {
         "agent": options.agent,
         "levels_file": str(options.levels),

@@ -87,6 +87,9 @@ class SearchConfig(PlannerSettings):
     merge_nodes: bool = False
     """Expand a state once for all: a pass walks on through states whose children the graph knows, to a leaf that is
     new. Off, as in the authors' code, each tree node that holds such a state ends a pass first. Needs `avoid_loops`."""
+    prune: bool = False
+    """States that the domain knows to be hopeless are worth 0 to every member, whatever the network says (domains that
+    offer it)."""
     patience: float = 0.0
     """Share of an episode's steps that may be spent on thinking, in [0, 1). While the graph holds no success, a step
     that cannot be taken back at once is put off by one that can. Needs `merge_nodes`. Training episodes do without."""

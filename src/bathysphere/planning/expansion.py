@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, States, Successors
+from bathysphere.domains.base import Domain, Hopeless, Model, States, Successors
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.episode_values import EpisodeValues, checked_values
 from bathysphere.planning.graph import kernels
@@ -130,7 +130,8 @@ class BatchedExpansion:
             return
         clock, work, graphs = time.perf_counter, self._work, self._graphs
         t0 = clock()
-        observations = self._domain.observe(graphs.states(self._new_rows[:num_new]))
+        found = graphs.states(self._new_rows[:num_new])
+        observations = self._domain.observe(found)
         t1 = clock()
         slots, states = self._new_slots[:num_new], self._new_states[:num_new]
         priors = None
@@ -142,6 +143,8 @@ class BatchedExpansion:
             answer = values.evaluate(observations)
         t2 = clock()
         checked = checked_values(answer, num_new, graphs.sizes.num_members)
+        if graphs.config.prune and isinstance(self._domain, Hopeless):
+            checked = np.where(self._domain.hopeless(found)[:, None], np.float32(0.0), checked)
         work.network_calls += num_new
         work.network_batches += 1
         if priors is not None:

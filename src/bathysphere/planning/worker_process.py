@@ -20,7 +20,7 @@ from bathysphere.planning.episode import Episode
 from bathysphere.planning.workers import Plan, Report, Worker, Workers, interrupted, num_threads
 
 _GRACE_SECONDS = 5.0  # that a process gets to end by itself
-_BY_STEP = ("states", "actions", "rewards", "search_values", "policy")  # arrays of an Episode with a row per step
+_BY_STEP = ("states", "actions", "rewards", "search_values")  # arrays of an Episode with a row per step
 _BY_EPISODE = tuple(field.name for field in fields(Episode) if field.name not in _BY_STEP)
 
 

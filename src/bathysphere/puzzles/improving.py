@@ -31,7 +31,7 @@ _PUSH_COST = (1 << 32) + 1
 _WALK_COSTS = {"moves": 1 << 32, "pushes": 1}
 
 _MEMORY = 400 << 20  # bytes that a search may take
-_BYTES_PER_SET, _BYTES_PER_STATE = 160, 4  # as measured, entries in queues included
+_BYTES_PER_SET, _BYTES_PER_STATE = 160, 4  # generous, entries in queues included
 _FIRST_ROOM = 1000  # sets gathered for the first search, besides those of the solution
 _SHORTEST = 16  # moves in a window; shorter ones are not worth the time
 _SLICE = 1 << 15  # steps of a kernel between two looks at the clock: some milliseconds

@@ -74,6 +74,10 @@ def start_from_agent(values: Ensemble, agent: str, observation: ObservationSpec)
 def _sees_alike(trained: Trained, observation: ObservationSpec) -> bool:
     """Tells whether an agent sees what a run sees; boards of any size if its network takes them."""
     seen = trained.observation
-    if trained.config.values.network == "board" and isinstance(observation, Categories) and isinstance(seen, Categories):
+    if (
+        trained.config.values.network == "board"
+        and isinstance(observation, Categories)
+        and isinstance(seen, Categories)
+    ):
         return observation.num_categories == seen.num_categories
     return observation == seen

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bathysphere.domains.base import Domain, States
 from bathysphere.planning.best_first.store import NONE, Store, StoreSizes, chain_of, goal_of, way_to
 from bathysphere.planning.episode import Episode, SeenStates
-from bathysphere.planning.graph.best_known import best_known_values
+from bathysphere.planning.graph.best_known import best_known_values, can_succeed, tree_means
 from bathysphere.planning.planner import MODEL_ERRORS
 from bathysphere.planning.search_graph import SearchGraph, depths_from
 
@@ -139,7 +139,9 @@ def read_episode(
       graph_states: how many further states of the search to hand on to learning, at most; None for none of the graph.
     """
     known = best_known_values(graph.child, graph.reward, graph.terminal, graph.members, discount)
-    searched = np.where(_can_succeed(graph)[:, None], known, tree_means(graph, discount))
+    paid = np.where(graph.parent == NONE, 0.0, graph.reward[graph.parent, graph.action])
+    means = tree_means(graph.parent, paid, graph.depth, graph.members, discount)
+    searched = np.where(can_succeed(graph.child, graph.solved)[:, None], known, means)
     places = steps.places
     return Episode(
         states=graph.states[places],
@@ -157,31 +159,6 @@ def read_episode(
         seen=None if not graph_states else _seen(graph, searched, places, graph_states),
         ended_by=ended_by,
     )
-
-
-def tree_means(graph: FoundGraph, discount: float) -> NDArray[np.float64]:
-    """Returns the mean, over all states found by way of each state, of what they and the way to them are worth, [N, E].
-
-    As the passes of MCTS do, every state that was found counts once, with the network's value and the rewards on the
-    way, discounted; the state itself among them. So a state whose neighbourhood disappoints is worth less.
-    """
-    sums, counts = graph.members.astype(np.float64), np.ones(len(graph.states))
-    for level in range(int(graph.depth.max()), 0, -1):  # a way that was found later is never longer than the known one
-        states = np.flatnonzero(graph.depth == level)
-        parents = graph.parent[states]
-        reward = graph.reward[parents, graph.action[states]]
-        np.add.at(sums, parents, counts[states, None] * reward[:, None] + discount * sums[states])
-        np.add.at(counts, parents, counts[states])
-    return sums / counts[:, None]
-
-
-def _can_succeed(graph: FoundGraph) -> NDArray[np.bool_]:
-    """Tells from which states the graph knows a way to a success, bool [N]."""
-    can, before = graph.solved.copy(), -1
-    while can.sum() != before:
-        before = can.sum()
-        can |= (can[graph.child] & (graph.child != NONE)).any(axis=1)
-    return can
 
 
 def _seen(graph: FoundGraph, values: NDArray[np.float64], places: NDArray[np.int64], most: int) -> SeenStates:

@@ -65,3 +65,64 @@ def _settle(child, reward, terminal, worth, discount):
                 worth[state, i] = best
         if not has_risen:
             return
+
+
+def can_succeed(child: NDArray[np.signedinteger], solved: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tells from which states the graph knows a way to a success, bool [N]; arguments as above, `solved` bool [N]."""
+    can: NDArray[np.bool_] = solved.copy()
+    _spread(np.ascontiguousarray(child), can)
+    return can
+
+
+@kernel
+def _spread(child, can):
+    """Marks every state that an action leads to a marked one from, until there is none left. Mutates: can [N]."""
+    has_changed = True
+    while has_changed:
+        has_changed = False
+        for state in range(child.shape[0] - 1, -1, -1):
+            if can[state]:
+                continue
+            for a in range(child.shape[1]):
+                if child[state, a] >= 0 and can[child[state, a]]:
+                    can[state] = has_changed = True
+                    break
+
+
+def tree_means(
+    parent: NDArray[np.signedinteger],
+    reward: NDArray[np.float64],
+    depth: NDArray[np.signedinteger],
+    values: NDArray[np.floating],
+    discount: float,
+) -> NDArray[np.float64]:
+    """Returns the mean, over all states found by way of each state, of what they and the way to them are worth, [N, E].
+
+    As the passes of MCTS do, every state that was found counts once, with the network's value and the rewards on the
+    way, discounted; the state itself among them. So a state whose neighbourhood disappoints is worth less.
+
+    Args:
+      parent: [N], the state before on the way to each; -1 for the first. It is always less deep.
+      reward: [N], of the step from there.
+      depth: [N].
+      values: [N, E], the network's.
+      discount: in (0, 1].
+    """
+    sums, counts = values.astype(np.float64), np.ones(len(parent))
+    _gather(np.argsort(-depth.astype(np.int64), kind="stable"), parent, reward, sums, counts, discount)
+    means: NDArray[np.float64] = sums / counts[:, None]
+    return means
+
+
+@kernel
+def _gather(deepest_first, parent, reward, sums, counts, discount):
+    """Adds each state's sum to that of its parent. Invariant: all below a state are added when its turn comes.
+
+    Mutates: sums [N, E], counts [N].
+    """
+    for state in deepest_first:
+        above = parent[state]
+        if above >= 0:
+            for i in range(sums.shape[1]):
+                sums[above, i] += counts[state] * reward[state] + discount * sums[state, i]
+            counts[above] += counts[state]
