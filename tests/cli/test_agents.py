@@ -41,7 +41,8 @@ def test_one_card_in_full(capsys):
 def test_cards_say_everything_and_name_no_folders(name):
     agent = agent_file.read(shipped_agents()[name])
     card = agent.card
-    assert card.command.startswith(f"bathysphere train {agent.config.preset}")
+    assert card.command.startswith("bathysphere train ")
+    assert f"bathysphere train {agent.config.preset} " in f"{card.command} "
     assert card.seed == agent.config.seed
     assert len(card.commit) >= 40
     assert card.env_steps > 0

@@ -79,15 +79,16 @@ def test_rounding_is_small():
     assert 0 < np.sqrt(np.mean(error**2)) < 0.03 * expected.std()
 
 
-def test_the_trained_agent_hardly_notices():
-    agent = load_trained("sokoban")
+@pytest.mark.parametrize("name", ["sokoban", "sokoban-10x10"])
+def test_the_trained_agent_hardly_notices(name):
+    agent = load_trained(name)
     config = agent.config
     domain = make_domain(config.domain)
     states = domain.observe(domain.initial(50, np.random.default_rng(3)))
     both = {}
     for precision in ("float32", "int8"):
         values = ValuesConfig(**{**vars(config.values), "precision": precision})
-        ensemble = Ensemble(values, config.optimiser, domain.observation, 0)
+        ensemble = Ensemble(values, config.optimiser, domain.observation, 0, num_actions=len(domain.action_names))
         ensemble.load_weights(agent.values.weights())
         both[precision] = ensemble.evaluate(states)
     np.testing.assert_allclose(both["int8"], both["float32"], atol=0.4)  # of values from 0 to 10

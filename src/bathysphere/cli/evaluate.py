@@ -70,6 +70,8 @@ class Options:
     """best-first: of what is still to come against what is behind."""
     width: int | None = None
     """best-first, levin, phs: states expanded at once in each search."""
+    prune: bool | None = None
+    """Whether states that the world knows to be hopeless are left out (best-first) or worth 0 (mcts)."""
     max_steps: int | None = None
     """Steps before an episode is cut off, or that a plan may have."""
     patience: float | None = None
@@ -118,7 +120,7 @@ def run(argv: list[str]) -> int:
 
 def _cases(options: Options) -> list[dict[str, Any]]:
     """Returns what to evaluate: keywords for `evaluate`, of each planner or each number of passes."""
-    names = ("max_expansions", "order", "weight", "width", "max_steps", "patience", "risk", "risk_coef")
+    names = ("max_expansions", "order", "weight", "width", "prune", "max_steps", "patience", "risk", "risk_coef")
     changes = given({name: getattr(options, name) for name in names})
     passes = _parse_passes(options.passes)
     planners = [None] if options.planner is None else [name.strip() for name in options.planner.split(",")]
