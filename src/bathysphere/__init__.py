@@ -5,8 +5,10 @@ are for contributors; docs/architecture.md says what is where.
 
 Training and playing:
 
-- `train(preset, **overrides)` trains, and returns how the run ended;
-- `resume(run_dir)` continues a run from its newest checkpoint;
+- `train(preset, **overrides)` trains, and returns the `Run`;
+- `resume(run)` continues a run from its newest checkpoint;
+- `Run` is a run as an object: curves, agent, evaluation, films, and how it ended as a mapping;
+- `load_run(run_dir)` returns the run in a directory;
 - `evaluate(agent, episodes)` lets an agent play, and counts its wins;
 - `load_agent(agent)` returns a trained `Agent`: a shipped one by its name, one from a file, or that of a run;
 - `Agent` acts in the Gymnasium environments of `bathysphere.gym`;
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from bathysphere.planning.graph.risk import joint, separable
     from bathysphere.planning.mcts import MCTS
     from bathysphere.runs.api import resume, train
+    from bathysphere.runs.run import Run, load_run
     from bathysphere.testing import check_domain
 
 __all__ = [
@@ -56,12 +59,14 @@ __all__ = [
     "BestFirst",
     "BestFirstConfig",
     "Domain",
+    "Run",
     "RunConfig",
     "SearchConfig",
     "check_domain",
     "evaluate",
     "joint",
     "load_agent",
+    "load_run",
     "make_domain",
     "register_domain",
     "resume",
@@ -75,12 +80,14 @@ _HOMES = {
     "BestFirstConfig": "bathysphere.planning",
     "Domain": "bathysphere.domains",
     "MCTS": "bathysphere.planning",
+    "Run": "bathysphere.runs.run",
     "RunConfig": "bathysphere.config.run",
     "SearchConfig": "bathysphere.planning",
     "check_domain": "bathysphere.testing",
     "evaluate": "bathysphere.agents.evaluation",
     "joint": "bathysphere.planning.graph.risk",
     "load_agent": "bathysphere.agents.loading",
+    "load_run": "bathysphere.runs.run",
     "make_domain": "bathysphere.domains",
     "register_domain": "bathysphere.domains",
     "resume": "bathysphere.runs.api",

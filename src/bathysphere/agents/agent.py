@@ -10,6 +10,8 @@ import numpy as np
 from bathysphere.domains.base import Domain, Model, States
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import Planner, PlannerSettings, make_planner
+from bathysphere.planning.inspect import RootReport, root_report
+from bathysphere.planning.named import planner_name
 from bathysphere.planning.planner import play_all
 from bathysphere.values.ensemble import Ensemble
 
@@ -63,6 +65,34 @@ class Agent:
         else:
             self._expected = self._planner.root_states[0].tobytes()
         return action
+
+    def explain(self, where: Any | None = None) -> RootReport:
+        """Plans one step from a state, and returns why it would be made: print it, or look at its arrays.
+
+        Per action it has every member's estimate, the score that ranks them, visits, votes and the action chosen.
+
+        Args:
+          where: as for `act`; a start state if not given.
+
+        Raises:
+          BathysphereError: if the planner searches for whole plans, which rank no actions.
+        """
+        rng = np.random.default_rng(0)
+        state = self.domain.initial(1, rng)[0] if where is None else self._state(where)
+        planner = make_planner(
+            self.domain, self.values, self.config, starts=state[None], seed=0, model=self.model, num_episodes=1
+        )
+        if not planner.makes_plans:
+            planner.plan()
+        return root_report(planner, 0)
+
+    def __repr__(self) -> str:
+        passes = getattr(self.config, "passes", None)
+        effort = "" if passes is None else f", {passes} passes a step"
+        return (
+            f"<Agent in {self.domain.name}: {self.values.num_members} members, plans by "
+            f"{planner_name(self.config)}{effort}>"
+        )
 
     def _state(self, where: Any) -> States:
         if isinstance(where, np.ndarray):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -137,6 +138,9 @@ class Evaluation:
             **({"results": list(self.results)} if is_level else {}),
         }
 
+    def __repr__(self) -> str:
+        return f"<Evaluation of {self.agent}: {str(self).splitlines()[0]}>"
+
     def __str__(self) -> str:
         low, high = self.interval
         if self.unit == "episode":
@@ -153,12 +157,12 @@ class Evaluation:
 
 
 def evaluate(
-    agent: str | Path, episodes: int = 100, seed: int = 0, planner: str | None = None, **search: Any
+    agent: str | PathLike[str], episodes: int = 100, seed: int = 0, planner: str | None = None, **search: Any
 ) -> Evaluation:
     """Plays episodes with an agent, without learning, and counts.
 
     Args:
-      agent: name of a shipped agent, agent file, or run directory (as of its newest checkpoint).
+      agent: name of a shipped agent, agent file, or a run or its directory (as of its newest checkpoint).
       episodes: how many.
       seed: decides start states, ties and the members drawn.
       planner: mcts, best-first, levin or phs; as in training if not given.
@@ -179,7 +183,7 @@ def evaluate(
     ]
     return Evaluation(
         unit="episode",
-        agent=str(agent),
+        agent=fspath(agent),
         weights=trained.fingerprint,
         preset=trained.config.preset,
         seed=seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ def shipped_agents() -> dict[str, Path]:
     return files_in(Path(__file__).parent)
 
 
-def load_agent(agent: str | Path, *, search: SearchConfig | None = None, seed: int = 0) -> Agent:
+def load_agent(agent: str | PathLike[str], *, search: SearchConfig | None = None, seed: int = 0) -> Agent:
     """Returns an agent that can act.
 
     Args:
@@ -46,13 +47,13 @@ def load_agent(agent: str | Path, *, search: SearchConfig | None = None, seed: i
     return Agent(domain, trained.values, search or config.search, seed, make_model(config, domain, trained.path))
 
 
-def load_values(agent: str | Path) -> tuple[RunConfig, Domain, Ensemble]:
+def load_values(agent: str | PathLike[str]) -> tuple[RunConfig, Domain, Ensemble]:
     """Returns an agent's config, its world and its ensemble; `agent` as for `load_agent`."""
     trained = load_trained(agent)
     return trained.config, make_domain(trained.config.domain), trained.values
 
 
-def load_trained(agent: str | Path) -> Trained:
+def load_trained(agent: str | PathLike[str]) -> Trained:
     """Returns what is left of training, without the world; `agent` as for `load_agent`."""
     path = find_agent(agent)
     if path.is_dir():
@@ -67,21 +68,21 @@ def load_trained(agent: str | Path) -> Trained:
     return Trained(path, config, observation, values, weights_fingerprint)
 
 
-def find_agent(agent: str | Path) -> Path:
+def find_agent(agent: str | PathLike[str]) -> Path:
     """Returns the file or run directory that `agent` means.
 
     A file or run directory of that name comes before a shipped agent; a folder that is no run does not.
     """
-    path, agents = Path(agent), shipped_agents()
+    name, path, agents = fspath(agent), Path(agent), shipped_agents()
     if path.is_file() or (path / CONFIG).is_file():
         return path
-    if str(agent) in agents:
-        return agents[str(agent)]
+    if name in agents:
+        return agents[name]
     if path.is_dir():
         check_is_run(path)  # says what is missing
     raise BathysphereError(
-        f"There is no agent {str(agent)!r}: no file, no run directory, and none of the agents that come with "
-        f"Bathysphere ({', '.join(agents)}).{did_you_mean(str(agent), agents)}"
+        f"There is no agent {name!r}: no file, no run directory, and none of the agents that come with "
+        f"Bathysphere ({', '.join(agents)}).{did_you_mean(name, agents)}"
     )
 
 

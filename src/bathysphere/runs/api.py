@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from bathysphere.domains.base import Observer
 from bathysphere.errors import BathysphereError
 from bathysphere.runs import runner
 from bathysphere.runs.directory import RunDirectory, next_directory
+from bathysphere.runs.run import Run
 
 RUNS = Path("runs")  # where runs go if no other place is given
 
@@ -20,13 +22,13 @@ RUNS = Path("runs")  # where runs go if no other place is given
 def train(
     preset: str | RunConfig,
     *,
-    run_dir: str | Path | None = None,
+    run_dir: str | PathLike[str] | None = None,
     show: bool = False,
     pictures: bool = True,
     observers: Sequence[Observer] = (),
     **overrides: Any,
-) -> dict[str, Any]:
-    """Trains, and returns what `result.json` holds; `result["run_dir"]` is where everything is.
+) -> Run:
+    """Trains, and returns the run; it is a mapping of how it ended: `run["solved_step"]`.
 
     Args:
       preset: name of a preset, or a whole config.
@@ -39,28 +41,29 @@ def train(
     """
     config = override(find_preset(preset) if isinstance(preset, str) else preset, overrides)
     path = next_directory(RUNS, config) if run_dir is None else Path(run_dir)
-    return runner.run(config, path, _display(show), pictures=pictures, observers=observers)
+    runner.run(config, path, _display(show), pictures=pictures, observers=observers)
+    return Run(path)
 
 
 def resume(
-    run_dir: str | Path,
+    run_dir: str | PathLike[str],
     *,
     show: bool = False,
     pictures: bool = True,
     fallback: bool = False,
     observers: Sequence[Observer] = (),
     **overrides: Any,
-) -> dict[str, Any]:
+) -> Run:
     """Continues a run from its newest checkpoint, as if it had never stopped; returns the same as `train`.
 
     Args:
-      run_dir: the run's directory.
+      run_dir: a run, or its directory.
       show: whether to show progress in the terminal.
       pictures: whether to draw pictures when training ends.
       fallback: use the last good checkpoint if the newest is damaged.
       observers: those that the run began with, besides those that the domain offers.
       **overrides: `steps`, `log_every`, `stop` or `checkpoint`, to make a run longer or end it otherwise:
-        `resume(run_dir, steps=20_000, stop={"on_solved": False})`.
+        `resume(run, steps=20_000, stop={"on_solved": False})`.
 
     Raises:
       BathysphereError: for an override that would change what happens in the run.
@@ -72,7 +75,8 @@ def resume(
         raise BathysphereError(
             f"A resumed run keeps its settings, and {', '.join(changed)} would change. Start a new run for that."
         )
-    return runner.resume(path, _display(show), config=config, fallback=fallback, pictures=pictures, observers=observers)
+    runner.resume(path, _display(show), config=config, fallback=fallback, pictures=pictures, observers=observers)
+    return Run(path)
 
 
 def _display(show: bool) -> runner.Display | None:
