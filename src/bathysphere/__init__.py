@@ -9,6 +9,7 @@ Training and playing:
 - `resume(run)` continues a run from its newest checkpoint;
 - `Run` is a run as an object: curves, agent, evaluation, films, and how it ended as a mapping;
 - `load_run(run_dir)` returns the run in a directory;
+- `runs(folder)` returns all runs in a folder, which print as a table and have one frame of curves;
 - `evaluate(agent, episodes)` lets an agent play, and counts its wins;
 - `load_agent(agent)` returns a trained `Agent`: a shipped one by its name, one from a file, or that of a run;
 - `Agent` acts in the Gymnasium environments of `bathysphere.gym`;
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from bathysphere.planning.graph.risk import joint, separable
     from bathysphere.planning.mcts import MCTS
     from bathysphere.runs.api import resume, train
+    from bathysphere.runs.collection import runs
     from bathysphere.runs.run import Run, load_run
     from bathysphere.testing import check_domain
 
@@ -70,6 +72,7 @@ __all__ = [
     "make_domain",
     "register_domain",
     "resume",
+    "runs",
     "separable",
     "train",
 ]
@@ -91,6 +94,7 @@ _HOMES = {
     "make_domain": "bathysphere.domains",
     "register_domain": "bathysphere.domains",
     "resume": "bathysphere.runs.api",
+    "runs": "bathysphere.runs.collection",
     "separable": "bathysphere.planning.graph.risk",
     "train": "bathysphere.runs.api",
 }

@@ -12,10 +12,15 @@ from bathysphere.runs.metrics import read_rows
 _NUMBERS = ("env_steps", "episodes", "win_rate_100", "win_rate_1000", "env_steps_per_second")
 
 
-def find_runs(folder: Path) -> list[dict[str, Any]]:
-    """Describes `folder` if it is a run, and the runs one and two levels below it, by name."""
+def run_directories(folder: Path) -> list[Path]:
+    """Returns `folder` if it is a run, and the runs one and two levels below it, by name."""
     files = [file for pattern in ("", "*/", "*/*/") for file in folder.glob(f"{pattern}config.json")]
-    return [describe_run(RunDirectory.open(file.parent)) for file in sorted(files)]
+    return [file.parent for file in sorted(files)]
+
+
+def find_runs(folder: Path) -> list[dict[str, Any]]:
+    """Describes the runs in `folder`, by name."""
+    return [describe_run(RunDirectory.open(path)) for path in run_directories(folder)]
 
 
 def describe_run(directory: RunDirectory) -> dict[str, Any]:

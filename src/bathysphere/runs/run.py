@@ -41,7 +41,8 @@ class Run(Mapping[str, Any]):
         about = describe_run(self._directory)
         self.state: str = about.pop("state")
         """What the run was stopped by, or running, unfinished or damaged."""
-        self._result = self._directory.load_result() or about | {"stopped_by": None}
+        result = None if self.state == "damaged" else self._directory.load_result()
+        self._result = result or about | {"stopped_by": None}
 
     @property
     def path(self) -> Path:
