@@ -10,6 +10,7 @@ Training and playing:
 - `Run` is a run as an object: curves, agent, evaluation, films, and how it ended as a mapping;
 - `load_run(run_dir)` returns the run in a directory;
 - `runs(folder)` returns all runs in a folder, which print as a table and have one frame of curves;
+- `Callback` follows a run, and may end it: extend it, and hand it to `train`;
 - `evaluate(agent, episodes)` lets an agent play, and counts its wins;
 - `load_agent(agent)` returns a trained `Agent`: a shipped one by its name, one from a file, or that of a run;
 - `Agent` acts in the Gymnasium environments of `bathysphere.gym`;
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from bathysphere.planning.graph.risk import joint, separable
     from bathysphere.planning.mcts import MCTS
     from bathysphere.runs.api import resume, train
+    from bathysphere.runs.callbacks import Callback
     from bathysphere.runs.collection import runs
     from bathysphere.runs.run import Run, load_run
     from bathysphere.testing import check_domain
@@ -60,6 +62,7 @@ __all__ = [
     "BathysphereError",
     "BestFirst",
     "BestFirstConfig",
+    "Callback",
     "Domain",
     "Run",
     "RunConfig",
@@ -81,6 +84,7 @@ _HOMES = {
     "Agent": "bathysphere.agents.agent",
     "BestFirst": "bathysphere.planning",
     "BestFirstConfig": "bathysphere.planning",
+    "Callback": "bathysphere.runs.callbacks",
     "Domain": "bathysphere.domains",
     "MCTS": "bathysphere.planning",
     "Run": "bathysphere.runs.run",

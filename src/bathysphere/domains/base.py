@@ -260,10 +260,17 @@ class Observer(Protocol):
     Its state is saved in the run's checkpoints, so that a resumed run has everything from the beginning.
     """
 
-    name: str  # in checkpoints, unique in a run
+    @property
+    def name(self) -> str:
+        """What it is called in checkpoints, unique in a run."""
+        ...
 
-    def record(self, episodes: Sequence[FinishedEpisode], env_steps: int) -> None:
-        """Called after every step of training with the episodes that finished, and once before the first, with none."""
+    def record(self, episodes: Sequence[FinishedEpisode], env_steps: int) -> bool | None:
+        """Called after every step of training with the episodes that finished, and once before the first, with none.
+
+        Returns:
+          True to end the run after this step; anything else lets it go on.
+        """
         ...
 
     def columns(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from bathysphere.config.run import RunConfig
 from bathysphere.domains.base import Observer
 from bathysphere.errors import BathysphereError
 from bathysphere.runs import runner
+from bathysphere.runs.callbacks import OnEpisode
 from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.run import Run
 
@@ -26,6 +27,7 @@ def train(
     show: bool = False,
     pictures: bool = True,
     observers: Sequence[Observer] = (),
+    on_episode: OnEpisode | None = None,
     **overrides: Any,
 ) -> Run:
     """Trains, and returns the run; it is a mapping of how it ended: `run["solved_step"]`.
@@ -35,13 +37,19 @@ def train(
       run_dir: where the run is written, a new or empty folder; the next free name under `runs/` if not given.
       show: whether to show progress in the terminal.
       pictures: whether to draw pictures when training ends.
-      observers: follow the run besides those that the domain offers.
+      observers: follow the run besides those that the domain offers; extend `Callback` to make one.
+      on_episode: called with each finished episode and the run's progress (`progress.env_steps`, `progress.wins`,
+        `progress.win_rate(100)` ...). Where it returns True, the run ends.
       **overrides: fields of the config to change; nested ones as dicts: `train("deep-sea", seed=3,
         domain={"size": 40})`.
+
+    Raises:
+      BathysphereError: for bad settings before anything runs, and if an observer or `on_episode` raises something: then
+        the run is saved first, and can be resumed.
     """
     config = override(find_preset(preset) if isinstance(preset, str) else preset, overrides)
     path = next_directory(RUNS, config) if run_dir is None else Path(run_dir)
-    runner.run(config, path, _display(show), pictures=pictures, observers=observers)
+    runner.run(config, path, _display(show), pictures=pictures, observers=observers, on_episode=on_episode)
     return Run(path)
 
 
@@ -52,6 +60,7 @@ def resume(
     pictures: bool = True,
     fallback: bool = False,
     observers: Sequence[Observer] = (),
+    on_episode: OnEpisode | None = None,
     **overrides: Any,
 ) -> Run:
     """Continues a run from its newest checkpoint, as if it had never stopped; returns the same as `train`.
@@ -62,6 +71,7 @@ def resume(
       pictures: whether to draw pictures when training ends.
       fallback: use the last good checkpoint if the newest is damaged.
       observers: those that the run began with, besides those that the domain offers.
+      on_episode: as for `train`.
       **overrides: `steps`, `log_every`, `stop` or `checkpoint`, to make a run longer or end it otherwise:
         `resume(run, steps=20_000, stop={"on_solved": False})`.
 
@@ -75,7 +85,15 @@ def resume(
         raise BathysphereError(
             f"A resumed run keeps its settings, and {', '.join(changed)} would change. Start a new run for that."
         )
-    runner.resume(path, _display(show), config=config, fallback=fallback, pictures=pictures, observers=observers)
+    runner.resume(
+        path,
+        _display(show),
+        config=config,
+        fallback=fallback,
+        pictures=pictures,
+        observers=observers,
+        on_episode=on_episode,
+    )
     return Run(path)
 
 

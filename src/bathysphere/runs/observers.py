@@ -1,8 +1,11 @@
-"""All observers of a run as one: those that its domain offers, and those that were handed in."""
+"""All observers of a run as one: those that its domain offers, and those that were handed in.
+
+Code of users runs here. What it raises does not get lost, nor does the run: it is kept until the run is saved.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -11,6 +14,7 @@ from bathysphere.domains.base import Observed, Observer
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.trainer import Trainer
 from bathysphere.planning import Episode
+from bathysphere.runs.callbacks import EpisodeCallback, OnEpisode, is_true, place_of
 from bathysphere.storage.state import Arrays, prefixed, section
 
 if TYPE_CHECKING:
@@ -25,15 +29,21 @@ class Observers:
     Args:
       trainer: of the run; its domain may offer observers.
       given: further ones.
+      on_episode: called with each finished episode and the run's progress.
     """
 
-    def __init__(self, trainer: Trainer, given: Sequence[Observer] = ()) -> None:
+    def __init__(self, trainer: Trainer, given: Sequence[Observer] = (), on_episode: OnEpisode | None = None) -> None:
         domain, values = trainer.domain, trainer.values
         offered: list[Observer] = []
         if isinstance(domain, Observed):
             offered = domain.observers(lambda states: values.evaluate(domain.observe(states)))
-        self._observers = [*offered, *given]
+        asked = [] if on_episode is None else [EpisodeCallback(on_episode, trainer.progress)]
+        self._observers: list[Observer] = [*offered, *given, *asked]
         self._progress = trainer.progress
+        self.wants_stop = False
+        """Whether one of them has asked for the end of the run."""
+        self.failure: BathysphereError | None = None
+        """What says which of them failed, and how; None if none has."""
         names = [*_TAKEN]
         for observer in self._observers:
             if observer.name in names:
@@ -46,22 +56,35 @@ class Observers:
     def record(self, episodes: Sequence[Episode]) -> None:
         """Shows all observers the episodes that have just finished."""
         for observer in self._observers:
-            observer.record(episodes, self._progress.env_steps)
+            if is_true(self._call(observer, observer.record, episodes, self._progress.env_steps)):
+                self.wants_stop = True
 
     def columns(self) -> dict[str, Any]:
         """Returns the columns of all observers for a row of the metrics."""
-        return {name: value for observer in self._observers for name, value in observer.columns().items()}
+        columns: dict[str, Any] = {}
+        for observer in self._observers:
+            columns |= self._call(observer, observer.columns) or {}
+        return columns
 
     def totals(self) -> dict[str, Any]:
         """Returns the entries of all observers for the run's result."""
-        return {name: value for observer in self._observers for name, value in observer.totals().items()}
+        totals: dict[str, Any] = {}
+        for observer in self._observers:
+            totals |= self._call(observer, observer.totals) or {}
+        return totals
 
     def pictures(self) -> dict[str, Figure]:
         """Returns the pictures of all observers, by file name."""
         figures: dict[str, Figure] = {}
         for observer in self._observers:
-            figures |= observer.pictures(self._progress.env_steps, self._progress.solved_step)
+            drawn = self._call(observer, observer.pictures, self._progress.env_steps, self._progress.solved_step)
+            figures |= drawn or {}
         return figures
+
+    def raise_failure(self) -> None:
+        """Raises what says which observer failed, if one has."""
+        if self.failure is not None:
+            raise self.failure
 
     def state_dict(self) -> Arrays:
         """Returns everything as arrays, each observer's under its name."""
@@ -80,3 +103,18 @@ class Observers:
                     "from its beginning. Resume with the observers that the run began with."
                 )
             observer.load_state_dict(saved)
+
+    def _call(self, observer: Observer, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Returns what a method of an observer returns; None if it fails, which is remembered."""
+        try:
+            return method(*arguments)
+        except Exception as error:
+            function = observer.function if isinstance(observer, EpisodeCallback) else method
+            told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            failure = BathysphereError(
+                f"{place_of(function)} raised {told}. The run was saved before it ended: mend the function, and "
+                "continue with resume."
+            )
+            failure.__cause__ = error
+            self.failure = self.failure or failure
+            return None

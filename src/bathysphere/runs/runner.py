@@ -17,6 +17,7 @@ from bathysphere.domains.base import Observer
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.build import make_trainer
+from bathysphere.runs.callbacks import OnEpisode
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.lineage import Lineage
 from bathysphere.runs.metrics import Meter, MetricsWriter, Row
@@ -52,6 +53,7 @@ def run(
     *,
     pictures: bool = True,
     observers: Sequence[Observer] = (),
+    on_episode: OnEpisode | None = None,
 ) -> dict[str, Any]:
     """Trains from the beginning in a new directory; returns what `result.json` holds.
 
@@ -61,8 +63,9 @@ def run(
       display: shows progress.
       pictures: whether to draw pictures when training ends.
       observers: follow the run besides those that the domain offers.
+      on_episode: called with each finished episode and the run's progress.
     """
-    return _Run(RunDirectory.create(path, config), config, display, observers).go(pictures=pictures)
+    return _Run(RunDirectory.create(path, config), config, display, observers, on_episode).go(pictures=pictures)
 
 
 def resume(
@@ -73,6 +76,7 @@ def resume(
     fallback: bool = False,
     pictures: bool = True,
     observers: Sequence[Observer] = (),
+    on_episode: OnEpisode | None = None,
 ) -> dict[str, Any]:
     """Continues a run from its newest checkpoint, or from the beginning if it never came to one.
 
@@ -83,19 +87,27 @@ def resume(
       fallback: use the last good checkpoint if the newest is damaged.
       pictures: whether to draw pictures when training ends.
       observers: follow the run besides those that the domain offers; those that it began with.
+      on_episode: called with each finished episode and the run's progress.
     """
     directory = RunDirectory.open(path)
     config = directory.load_config() if config is None else config
-    return _Run(directory, config, display, observers).go(pictures=pictures, resumed=True, fallback=fallback)
+    run = _Run(directory, config, display, observers, on_episode)
+    return run.go(pictures=pictures, resumed=True, fallback=fallback)
 
 
 class _Run:
     """One process's part of a run."""
 
     def __init__(
-        self, directory: RunDirectory, config: RunConfig, display: Display | None, observers: Sequence[Observer]
+        self,
+        directory: RunDirectory,
+        config: RunConfig,
+        display: Display | None,
+        observers: Sequence[Observer],
+        on_episode: OnEpisode | None,
     ) -> None:
-        self.directory, self.config, self.display, self.given = directory, config, display, observers
+        self.directory, self.config, self.display = directory, config, display
+        self.given, self.on_episode = observers, on_episode
         self.store = CheckpointStore(directory.checkpoints, config_hash(config), config.checkpoint.keep)
         self.seconds_before = 0.0  # of training by earlier processes
 
@@ -115,6 +127,7 @@ class _Run:
                 from bathysphere.runs.pictures import draw_pictures
 
                 draw_pictures(self.directory, self.trainer.progress, self.observers.pictures())
+            self.observers.raise_failure()  # of what it tells at the end
             write_json(self.directory.result_file, result)
         return result
 
@@ -125,7 +138,7 @@ class _Run:
         if self.config.start_from is not None and checkpoint is None:
             write_json(self.directory.origin_file, asdict(Lineage.of(self.config.start_from)))
         self.meter = Meter(self.config.log_every)
-        self.observers = Observers(self.trainer, self.given)
+        self.observers = Observers(self.trainer, self.given, self.on_episode)
         if checkpoint is not None:
             arrays = checkpoint.arrays
             self.trainer.load_state_dict(arrays)
@@ -158,6 +171,7 @@ class _Run:
                     self._save()
                     saved = time.perf_counter()
             self._save()
+            self.observers.raise_failure()
             if self.display:
                 self.display.update(progress, self._seconds(), row)
         finally:
@@ -168,6 +182,8 @@ class _Run:
         progress, stop = self.trainer.progress, self.config.stop
         if interrupted.is_set():
             return "interrupted"
+        if self.observers.wants_stop or self.observers.failure:
+            return "callback"
         if stop.on_first_win and progress.wins:
             return "first_win"
         if stop.on_solved and progress.solved_step is not None:
