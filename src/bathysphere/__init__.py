@@ -22,6 +22,12 @@ Planning by itself:
 - `BestFirst` searches for whole plans; `BestFirstConfig` says how;
 - `separable` and `joint` make a function of yours a risk measure.
 
+Parts of your own, known by name to configs and to the command line (`--import MODULE`):
+
+- `register_risk(name, measure)` does the same under another name;
+- `register_network(name, factory)` makes a PyTorch module of yours a value network;
+- `register_preset(name, function)` makes a config of yours a preset.
+
 Worlds of your own:
 
 - `Domain` is what a world offers;
@@ -43,18 +49,20 @@ if TYPE_CHECKING:
     from bathysphere.agents.agent import Agent
     from bathysphere.agents.evaluation import evaluate
     from bathysphere.agents.loading import load_agent
+    from bathysphere.config.presets import register_preset
     from bathysphere.config.run import RunConfig
     from bathysphere.domains.base import Domain
     from bathysphere.domains.registry import make_domain, register_domain
     from bathysphere.planning.best_first import BestFirst, BestFirstConfig
     from bathysphere.planning.config import SearchConfig
-    from bathysphere.planning.graph.risk import joint, separable
+    from bathysphere.planning.graph.risk import joint, register_risk, separable
     from bathysphere.planning.mcts import MCTS
     from bathysphere.runs.api import resume, train
     from bathysphere.runs.callbacks import Callback
     from bathysphere.runs.collection import runs
     from bathysphere.runs.run import Run, load_run
     from bathysphere.testing import check_domain
+    from bathysphere.values.registry import register_network
 
 __all__ = [
     "MCTS",
@@ -74,6 +82,9 @@ __all__ = [
     "load_run",
     "make_domain",
     "register_domain",
+    "register_network",
+    "register_preset",
+    "register_risk",
     "resume",
     "runs",
     "separable",
@@ -97,6 +108,9 @@ _HOMES = {
     "load_run": "bathysphere.runs.run",
     "make_domain": "bathysphere.domains",
     "register_domain": "bathysphere.domains",
+    "register_network": "bathysphere.values.registry",
+    "register_preset": "bathysphere.config.presets",
+    "register_risk": "bathysphere.planning.graph.risk",
     "resume": "bathysphere.runs.api",
     "runs": "bathysphere.runs.collection",
     "separable": "bathysphere.planning.graph.risk",

@@ -23,6 +23,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return "" if near is None else f" Did you mean {near!r}?"
 
 
+def unknown_name(what: str, name: str, known: Iterable[str]) -> BathysphereError:
+    """Returns the error for a name that is not registered, of things that users may register.
+
+    >>> print(unknown_name("network", "cnm", ["mlp", "cnn"]))  # doctest: +ELLIPSIS
+    There is no network 'cnm'; choose one of mlp, cnn. Did you mean 'cnn'? If it is your own, import ...
+    """
+    names = list(known)
+    return BathysphereError(
+        f"There is no {what} {name!r}; choose one of {', '.join(names)}.{did_you_mean(name, names)} If it is your own, "
+        "import the module that registers it first: --import MODULE on the command line."
+    )
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Returns the known name nearest to `name`; None if none is near."""
     return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)

@@ -1,7 +1,7 @@
 import pytest
 
 from bathysphere.config.convert import override
-from bathysphere.config.presets import PRESETS, describe_preset, find_preset
+from bathysphere.config.presets import PRESETS, describe_preset, find_preset, register_preset
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.build import make_trainer
 
@@ -57,3 +57,22 @@ def test_what_the_authors_code_sets():
 def test_an_unknown_preset():
     with pytest.raises(BathysphereError, match="Did you mean 'sokoban-single'"):
         find_preset("sokoban-singel")
+
+
+def test_a_preset_of_your_own():
+    register_preset("tiny-sea", lambda: override(find_preset("deep-sea"), {"domain": {"size": 4}}))
+    try:
+        assert find_preset("tiny-sea").preset == "tiny-sea"
+        assert find_preset("tiny-sea").domain.size == 4
+        assert describe_preset("tiny-sea") == ""
+        with pytest.raises(BathysphereError, match=r"no preset 'tiny-see'; .*Did you mean 'tiny-sea'.*--import MODULE"):
+            find_preset("tiny-see")
+        register_preset("tiny-sea", dict)  # again, as when a module is imported anew
+        with pytest.raises(BathysphereError, match="returned a dict; expected a RunConfig"):
+            find_preset("tiny-sea")
+    finally:
+        del PRESETS["tiny-sea"]
+    with pytest.raises(BathysphereError, match="a preset 'deep-sea' already"):
+        register_preset("deep-sea", lambda: find_preset("deep-sea"))
+    with pytest.raises(BathysphereError, match="expected a function"):
+        register_preset("mine", find_preset("deep-sea"))

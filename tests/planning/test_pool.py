@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,6 +33,17 @@ def test_processes_change_nothing():
     alone, together = play(workers=3, processes=1), play(workers=3, processes=2)
     assert told(alone) == told(together)
     assert [episode.index for episode in alone] == list(range(20))
+
+
+def test_other_processes_know_the_measures_of_users():
+    from tests.planning import own_measure
+
+    config = replace(CONFIG, risk=own_measure.best_member.__name__)
+    alone, together = (
+        Pool(SEA, HashedValues(4), config, batch=6, seed=3, num_episodes=12, workers=2, processes=n).play()
+        for n in (1, 2)
+    )
+    assert told(alone) == told(together)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

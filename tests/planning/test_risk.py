@@ -14,6 +14,8 @@ from bathysphere.planning.graph.risk import (
     find_risk_measure,
     joint,
     joint_at,
+    modules_of_measures,
+    register_risk,
     risk_measures,
     separable,
     separable_at,
@@ -158,3 +160,20 @@ def test_an_unknown_name_gets_a_suggestion():
         SearchConfig(bonus="ucb2")
     with pytest.raises(BathysphereError, match=r"no risk measure"):
         SearchConfig(final_risk="nothing like it")
+
+
+def test_a_measure_under_another_name():
+    register_risk("worst_case", lambda values, risk_coef: values.min() - risk_coef)
+    assert choose(risk="worst_case") == 0
+    register_risk("by_index", _by_index)
+    assert choose(risk="by_index") == 1
+    assert modules_of_measures(["by_index", "vote"]) == [__name__]
+    with pytest.raises(BathysphereError, match=r"takes 3 arguments; expected 2 .* or 4"):
+        register_risk("odd", lambda values, risk_coef, more: 0.0)
+    with pytest.raises(BathysphereError, match="a risk measure 'vote' already"):
+        register_risk("vote", lambda values, risk_coef: 0.0)
+
+
+def _by_index(q, eligible, risk_coef, scores):
+    for a in range(q.shape[0]):
+        scores[a] = a

@@ -9,7 +9,7 @@ from typing import Any
 from bathysphere.config.run import RunConfig, StopConfig
 from bathysphere.domains import DeepSeaConfig, SokobanConfig, ToyMontezumaConfig
 from bathysphere.domains.sokoban import GeneratorConfig
-from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.errors import BathysphereError, unknown_name
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.learning.replay import ReplayConfig
@@ -310,14 +310,33 @@ PRESETS: dict[str, Callable[[], RunConfig]] = {
 }
 
 
+_BUILT_IN = frozenset(PRESETS)
+
+
+def register_preset(name: str, function: Callable[[], RunConfig]) -> None:
+    """Makes a preset of yours known, as the first word of `bathysphere train` and to `bathysphere.train`.
+
+    Args:
+      name: of the preset; it names runs too.
+      function: returns the config; the first line of its docstring is what `bathysphere train --list` says of it.
+    """
+    if name in _BUILT_IN:
+        raise BathysphereError(f"There is a preset {name!r} already. Choose another name for yours.")
+    if not callable(function):
+        raise BathysphereError(f"The preset {name!r} is {function!r}; expected a function that returns a RunConfig.")
+    PRESETS[name] = function
+
+
 def find_preset(name: str) -> RunConfig:
     """Returns the config called `name`."""
     if name not in PRESETS:
-        hint = did_you_mean(name, PRESETS)
-        raise BathysphereError(f"There is no preset {name!r}; choose one of {', '.join(PRESETS)}.{hint}")
-    return replace(PRESETS[name](), preset=name)
+        raise unknown_name("preset", name, PRESETS)
+    config = PRESETS[name]()
+    if not isinstance(config, RunConfig):
+        raise BathysphereError(f"The preset {name!r} returned a {type(config).__name__}; expected a RunConfig.")
+    return replace(config, preset=name)
 
 
 def describe_preset(name: str) -> str:
     """Returns one sentence about a preset."""
-    return (PRESETS[name].__doc__ or "").strip().splitlines()[0]
+    return next(iter((PRESETS[name].__doc__ or "").strip().splitlines()), "")

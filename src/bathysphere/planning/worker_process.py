@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import pickle
 import signal
@@ -17,9 +18,11 @@ from numpy.typing import NDArray
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.episode import Episode
+from bathysphere.planning.graph.risk import modules_of_measures
 from bathysphere.planning.workers import Plan, Report, Worker, Workers, interrupted, num_threads
 
 _GRACE_SECONDS = 5.0  # that a process gets to end by itself
+_MEASURES = ("risk", "final_risk")  # fields of a planner's config that name risk measures
 _BY_STEP = ("states", "actions", "rewards", "search_values")  # arrays of an Episode with a row per step
 _BY_EPISODE = tuple(field.name for field in fields(Episode) if field.name not in _BY_STEP)
 
@@ -33,7 +36,8 @@ class ProcessGroup:
     def __init__(self, plan: Plan, mine: list[Worker], num_groups: int) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        order = pickled((plan, mine, num_threads(num_groups)))
+        measures = [name for field in _MEASURES if (name := getattr(plan.config, field, None)) is not None]
+        order = pickled((modules_of_measures(measures), pickled((plan, mine, num_threads(num_groups)))))
         self._process = context.Process(target=_serve, args=(theirs, order), daemon=True, name="bathysphere-workers")
         self._process.start()
         theirs.close()
@@ -114,7 +118,10 @@ def _serve(pipe: Connection, order: bytes) -> None:
 
 
 def _begin(order: bytes) -> Workers:
-    plan, mine, share = pickle.loads(order)
+    modules, content = pickle.loads(order)
+    for module in modules:
+        importlib.import_module(module)  # registers what configs name
+    plan, mine, share = pickle.loads(content)
     torch = sys.modules.get("torch")
     if torch is not None and share is not None:
         torch.set_num_threads(share)

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bathysphere.errors import BathysphereError
+from bathysphere.values.registry import check_network
 
 
 @dataclass(frozen=True)
 class ValuesConfig:
     """The ensemble of value functions. Members never share weights unless `shared_trunk` says so."""
 
-    network: Literal["linear", "mlp", "cnn", "board"] = "linear"
+    network: str = "linear"
     """linear: one weighted sum; mlp: hidden layers with ReLU; cnn: convolutions, then one hidden layer; board: residual
-    convolutions with global pooling for boards of any size, whose members are heads of one trunk."""
+    convolutions with global pooling for boards of any size, whose members are heads of one trunk; or your own
+    (`register_network`)."""
     num_members: int = 20
     """E, the number of members."""
     hidden: tuple[int, ...] = (50, 50)
@@ -45,7 +47,8 @@ class ValuesConfig:
     rounded, takes half the time (where PyTorch has 8-bit convolutions, as on x86 processors; elsewhere, and on a GPU,
     it plays in float32)."""
     init_scale: float = 1.0
-    """Multiplies the last layer's initial weights, and so the initial spread between members."""
+    """Multiplies the last layer's initial weights, and so the initial spread between members (not of networks of your
+    own)."""
     num_towers: int = 0
     """Transfer: that many frozen cnns of this kind, trained elsewhere, whose values an aggregator learns to put
     together. 0 is off: one network that learns."""
@@ -53,6 +56,7 @@ class ValuesConfig:
     """Transfer: a weighted sum that starts as the mean (the authors' code), or one hidden layer (the paper)."""
 
     def __post_init__(self) -> None:
+        check_network(self.network)
         _positive(self, "num_members", "conv_layers", "conv_channels", "conv_kernel", "dense")
         if self.network == "mlp" and (not self.hidden or min(self.hidden) < 1):
             raise BathysphereError(
@@ -63,7 +67,8 @@ class ValuesConfig:
             raise BathysphereError(
                 f"values.conv_kernel must be odd (a filter needs a centre), got {self.conv_kernel}; try 3."
             )
-        if self.shared_trunk and (self.network == "linear" or (self.network == "mlp" and len(self.hidden) < 2)):
+        has_trunk = self.network in ("cnn", "board") or (self.network == "mlp" and len(self.hidden) > 1)
+        if self.shared_trunk and not has_trunk:
             raise BathysphereError(
                 "values.shared_trunk needs layers to share: a cnn, or an mlp with two or more hidden layers "
                 f"(the last belongs to the heads); got network {self.network} with hidden {self.hidden}."

@@ -18,9 +18,14 @@ from bathysphere.values.config import OptimiserConfig, ValuesConfig
 from bathysphere.values.int8 import Int8BoardNetwork, Int8Network, is_exact_here
 from bathysphere.values.networks import ValueNetwork, build_network
 from bathysphere.values.optimisers import build_optimiser
+from bathysphere.values.own_network import OwnNetwork, build_own_network
+from bathysphere.values.registry import find_factory
 from bathysphere.values.towers import TowerNetwork, build_towers
 
 _CHUNK_CPU, _CHUNK_GPU = 512, 16384  # rows evaluated at once: bounds memory, and on a CPU keeps to the cache
+
+
+Network = ValueNetwork | TowerNetwork | BoardNetwork | OwnNetwork
 
 
 class NetworkLearner:
@@ -37,7 +42,7 @@ class NetworkLearner:
     ) -> None:
         self._device = resolve_device(device)
         self._settings = optimiser
-        self._network: ValueNetwork | TowerNetwork | BoardNetwork
+        self._network: Network
         if config.num_towers:
             self._network = build_towers(config, observation, rng).to(self._device)
         elif config.network == "board":
@@ -45,12 +50,12 @@ class NetworkLearner:
             network = build_board_network(config, observation, policy_size, rng, config.init_scale)
             self._network = network.to(self._device)
         else:
-            self._network = build_network(config, observation, rng, config.init_scale).to(self._device)
+            self._network = _build(config, observation, rng, config.init_scale).to(self._device)
         self._trained = [p for p in self._network.parameters() if p.requires_grad]
         self._prior_scale = config.prior_scale
         self._prior = None
         if config.prior_scale:
-            self._prior = build_network(config, observation, rng, 1.0).to(self._device).requires_grad_(False)
+            self._prior = _build(config, observation, rng, 1.0).to(self._device).requires_grad_(False)
         # What plays: the trained network, or a running mean of it.
         self._playing = copy.deepcopy(self._network).requires_grad_(False) if optimiser.averaging else self._network
         self._is_rounded = config.precision == "int8" and self._device.type == "cpu" and is_exact_here()
@@ -181,7 +186,7 @@ class NetworkLearner:
         with torch.inference_mode():
             return self._predict(self._playing, self._tensor(observations)).contiguous().cpu().numpy()
 
-    def _predict(self, network: ValueNetwork | TowerNetwork | BoardNetwork, observations: Tensor) -> Tensor:
+    def _predict(self, network: Network, observations: Tensor) -> Tensor:
         """Returns [n, E, 1 + A]; see `outputs`."""
         answer: Tensor = network(observations)
         if isinstance(network, BoardNetwork):
@@ -240,6 +245,14 @@ class NetworkLearner:
             norms = torch.stack([p.square().sum() for p in self._trained])
             loss = loss + self._settings.l2 * 0.5 * norms.sum() / self._network.num_tensors()
         return loss, squared
+
+
+def _build(
+    config: ValuesConfig, observation: ObservationSpec, rng: np.random.Generator, init_scale: float
+) -> ValueNetwork | OwnNetwork:
+    if find_factory(config.network) is not None:
+        return build_own_network(config, observation, rng)
+    return build_network(config, observation, rng, init_scale)
 
 
 def resolve_device(name: str) -> torch.device:

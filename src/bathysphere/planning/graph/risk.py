@@ -4,26 +4,28 @@ A *separable* measure turns one child's member estimates into a score. It is cal
 have changed; the planner caches the result per state. A *joint* measure sees all actions at once. To add your
 own:
 
-    from bathysphere.planning.graph.risk import separable
+    import bathysphere
 
-    @separable
+    @bathysphere.separable
     def best_case(values, risk_coef):
         return values.max()
 
-and set `risk="best_case"`. It is compiled to machine code and called through a pointer, exactly as ours are.
+and set `risk="best_case"`; `register_risk` does the same under another name. It is compiled to machine code and called
+through a pointer, exactly as ours are.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numba import njit, types
 
-from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.errors import BathysphereError, did_you_mean, unknown_name
 from bathysphere.planning.graph.function_pointers import address_of, caller
 
 _VECTOR = types.Array(types.float64, 1, "C")
@@ -48,6 +50,11 @@ class Compiled:
     function: Callable[..., Any]
 
     @property
+    def is_built_in(self) -> bool:
+        """Whether it comes with the package."""
+        return self.function.__module__ == __name__
+
+    @property
     def address(self) -> int:
         """Where the machine code lies, as kernels take it."""
         return address_of(self.function, _SIGNATURES[self.kind])
@@ -62,7 +69,7 @@ _BONUSES: dict[str, Compiled] = {}
 
 def separable(function: Function) -> Function:
     """Registers `function(values: float64 [E], risk_coef: float) -> float` under its own name."""
-    _MEASURES[function.__name__] = Compiled(function.__name__, "separable", function)
+    _register(function.__name__, "separable", function)
     return function
 
 
@@ -71,8 +78,38 @@ def joint(function: Function) -> Function:
 
     It writes a score for every eligible action; the others are ignored, and their rows of `q` hold -inf.
     """
-    _MEASURES[function.__name__] = Compiled(function.__name__, "joint", function)
+    _register(function.__name__, "joint", function)
     return function
+
+
+def register_risk(name: str, measure: Callable[..., Any]) -> None:
+    """Makes a risk measure known by another name than its own.
+
+    Args:
+      name: as configs and flags have it.
+      measure: a function of two arguments, as `separable` takes it, or of four, as `joint` does.
+    """
+    count = len(inspect.signature(getattr(measure, "py_func", measure)).parameters)
+    if count not in (2, 4):
+        raise BathysphereError(
+            f"The risk measure {name!r} takes {count} arguments; expected 2 (values, risk_coef) or 4 (q, eligible, "
+            "risk_coef, scores)."
+        )
+    _register(name, "separable" if count == 2 else "joint", measure)
+
+
+def _register(name: str, kind: Kind, measure: Callable[..., Any]) -> None:
+    known = _MEASURES.get(name)
+    if known is not None and known.is_built_in and measure.__module__ != __name__:
+        raise BathysphereError(f"There is a risk measure {name!r} already. Choose another name for yours.")
+    _MEASURES[name] = Compiled(name, kind, measure)
+
+
+def modules_of_measures(names: Iterable[str]) -> list[str]:
+    """Returns the modules that registered those of `names` that are users' own: another process must import them."""
+    measures = [find_risk_measure(name) for name in names]
+    homes = {measure.function.__module__ for measure in measures if not measure.is_built_in}
+    return sorted(homes - {"__main__"})  # which processes import by themselves
 
 
 def _bonus(function: Function) -> Function:
@@ -88,19 +125,17 @@ def risk_measures() -> list[str]:
 
 def find_risk_measure(name: str) -> Compiled:
     """Returns the risk measure called `name`."""
-    return _find(name, _MEASURES, "risk measure")
+    if name not in _MEASURES:
+        raise unknown_name("risk measure", name, sorted(_MEASURES))
+    return _MEASURES[name]
 
 
 def find_bonus(name: str) -> Compiled:
     """Returns the visit-count bonus called `name`."""
-    return _find(name, _BONUSES, "visit-count bonus")
-
-
-def _find(name: str, known: dict[str, Compiled], what: str) -> Compiled:
-    if name not in known:
-        hint = did_you_mean(name, known)
-        raise BathysphereError(f"There is no {what} {name!r}; choose one of {', '.join(sorted(known))}.{hint}")
-    return known[name]
+    if name not in _BONUSES:
+        known, hint = ", ".join(sorted(_BONUSES)), did_you_mean(name, _BONUSES)
+        raise BathysphereError(f"There is no visit-count bonus {name!r}; choose one of {known}.{hint}")
+    return _BONUSES[name]
 
 
 @njit(inline="always")
