@@ -62,3 +62,33 @@ def test_the_figure_says_when_the_run_was_solved():
     assert f"solved at step {progress.solved_step:,}" in labels
     (line,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) > 2]
     assert line.get_ydata()[-1] == 1.0
+
+
+def test_the_first_interval_waits_for_all_episodes_that_began_first():
+    """In lock step, short episodes end first: here wins, after which 16 that began with them fail."""
+    rows, progress = record([True] * 16 + [False] * 16 + [True] * 64)
+    assert intervals(rows, progress)[0].wins == intervals(rows, progress)[0].episodes
+    first = intervals(rows, progress, first_ends=320)[0]
+    assert (first.end, first.episodes, first.wins) == (350, 35, 19)
+
+
+def test_a_world_without_success_is_drawn_by_its_return():
+    rows, progress = record([False] * 100)
+    for number, row in enumerate(rows):
+        row |= {"return_mean": -10.0 + number, "return_min": -12.0, "return_max": -8.0 + number}
+    progress.best_return, progress.worst_return = 11.0, -12.0
+    returns, below, _ = learning_figure(rows, progress, "mine").axes
+    assert (returns.get_ylabel(), below.get_ylabel()) == ("return", "ensemble std")
+    (line,) = returns.lines
+    assert line.get_ydata()[0] == np.mean([-10.0, -9.0])  # of the ten episodes of two rows
+    progress.wins = 1
+    assert [axis.get_ylabel() for axis in learning_figure(rows, progress, "mine").axes[:2]] == ["win rate", "return"]
+
+
+def test_no_legend_covers_a_curve():
+    rows, progress = record([False] * 60 + [True] * 60)
+    figure = learning_figure(rows, progress, "deep-sea")
+    figure.draw_without_rendering()
+    for axis in figure.axes:
+        if (legend := axis.get_legend()) is not None:
+            assert legend.get_window_extent().y0 >= axis.get_window_extent().y1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from bathysphere.domains import DeepSeaConfig, DomainConfig
@@ -23,6 +24,9 @@ class StopConfig:
     """End when more than half of the latest 50 episodes are solved."""
     win_rate: float | None = None
     """End when the win rate over 1000 episodes reaches this; not before 1000 episodes."""
+    mean_return: float | None = None
+    """End when the mean return (sum of rewards, not discounted) of the latest 50 episodes reaches this; not before 50
+    episodes. For worlds in which nothing counts as solved."""
     episodes: int | None = None
     """End after that many episodes."""
 
@@ -31,6 +35,8 @@ class StopConfig:
             raise BathysphereError(f"stop.seconds is {self.seconds}; expected more than 0 (or none).")
         if self.win_rate is not None and not 0 < self.win_rate <= 1:
             raise BathysphereError(f"stop.win_rate is {self.win_rate}; expected a share in (0, 1] (or none).")
+        if self.mean_return is not None and not math.isfinite(self.mean_return):
+            raise BathysphereError(f"stop.mean_return is {self.mean_return}; expected a finite number (or none).")
         if self.episodes is not None and self.episodes < 1:
             raise BathysphereError(f"stop.episodes is {self.episodes}; expected at least 1 (or none).")
 

@@ -42,6 +42,11 @@ class Episode:
     def __len__(self) -> int:
         return len(self.actions)
 
+    @property
+    def total_reward(self) -> float:
+        """The episode's return: the sum of all its rewards, not discounted."""
+        return float(self.rewards.sum())
+
 
 def read_episodes(
     arena: Arena,

@@ -1,17 +1,19 @@
-"""Metrics: a row every so many steps, for a dataframe (JSON lines) and for TensorBoard.
+"""Metrics: a row every so many steps and one at the end, for a dataframe (JSON lines) and for TensorBoard.
 
-Rows are a function of the run alone, except for `TIME_COLUMNS`.
+Rows are a function of the run alone, except for `TIME_COLUMNS`. The row at the end, which is due only because the run
+ends there, is cut off again when the run is resumed: it then goes on as if it had never stopped.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +43,19 @@ class Meter:
 
     def __init__(self, every: int) -> None:
         self._every = every
-        self._episodes, self._lengths, self._graphs, self._stds = 0, 0, 0, 0.0  # since the last row
-        self._wins, self._solutions = 0, 0  # solved episodes and their lengths
+        self.last_row = 0  # steps at the last row that was due; 0 before the first
+        self._begin_interval()
         self._latest: UpdateStats | None = None
         self._row = 0  # number of the last row
         self._clock = (0.0, 0)  # seconds and steps at the last row
         self._phases: dict[str, float] = {}
+
+    def _begin_interval(self) -> None:
+        """Forgets the episodes up to a row."""
+        self._episodes, self._lengths, self._graphs, self._stds = 0, 0, 0, 0.0
+        self._wins, self._solutions = 0, 0  # solved episodes and their lengths
+        self._new_states, self._successors = 0, 0  # those that models were asked for, and new ones among them
+        self._returns = _Returns()
 
     def start(self, trainer: Trainer, seconds: float) -> None:
         """Starts the clocks of a new or a resumed run."""
@@ -60,7 +69,10 @@ class Meter:
             self._episodes += 1
             self._lengths += len(episode)
             self._graphs += episode.num_states
+            self._new_states += episode.num_states - 1
+            self._successors += episode.num_model_calls * len(trainer.domain.action_names)
             self._stds += episode.search_std
+            self._returns = self._returns.plus(episode.total_reward)
             if episode.solved:
                 self._wins += 1
                 self._solutions += len(episode)
@@ -68,20 +80,36 @@ class Meter:
         number = trainer.progress.env_steps // self._every
         if number == self._row:
             return None
-        self._row = number
-        return self._make_row(trainer, seconds)
+        row = self._make_row(trainer, seconds)
+        self._row, self.last_row = number, trainer.progress.env_steps
+        self._begin_interval()
+        self._clock, self._phases = (seconds, trainer.progress.env_steps), _phases(trainer)
+        return row
+
+    def end(self, trainer: Trainer, seconds: float) -> Row | None:
+        """Returns a row for the end of a run, unless the last row is of this very moment.
+
+        Nothing is forgotten by it: a resumed run goes on as if there had been no such row.
+        """
+        return None if trainer.progress.env_steps == self.last_row else self._make_row(trainer, seconds)
 
     def _make_row(self, trainer: Trainer, seconds: float) -> Row:
-        progress, latest = trainer.progress, self._latest
+        progress, latest, returns = trainer.progress, self._latest, self._returns
         row: Row = {
             "env_steps": progress.env_steps,
             "episodes": progress.episodes,
             "wins": progress.wins,
             "updates": progress.updates,
             **{f"win_rate_{window}": progress.win_rate(window) for window in WINDOWS},
+            "return_mean": _ratio(returns.total, returns.episodes),
+            "return_min": returns.low if returns.episodes else None,
+            "return_max": returns.high if returns.episodes else None,
+            "return_mean_50": progress.mean_return,
+            "return_best": progress.best_return,
             "episode_length": _ratio(self._lengths, self._episodes),
             "solution_length": _ratio(self._solutions, self._wins),
             "graph_size": _ratio(self._graphs, self._episodes),
+            "new_states": _ratio(self._new_states, self._successors),
             "ensemble_std": _ratio(self._stds, self._episodes),
             "loss": latest and _finite(latest.loss),
             "gradient_norm": latest and _finite(latest.gradient_norm),
@@ -93,29 +121,47 @@ class Meter:
         }
         phases = _phases(trainer)
         spent = {phase: phases[phase] - self._phases[phase] for phase in phases}
-        row |= {f"share_{phase}": _ratio(time, sum(spent.values())) for phase, time in spent.items()}
-        self._episodes, self._lengths, self._graphs, self._stds = 0, 0, 0, 0.0
-        self._wins, self._solutions = 0, 0
-        self._clock, self._phases = (seconds, progress.env_steps), phases
-        return row
+        return row | {f"share_{phase}": _ratio(time, sum(spent.values())) for phase, time in spent.items()}
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns what a resumed meter needs."""
         counts = (self._episodes, self._lengths, self._graphs, self._wins, self._solutions)
-        state: dict[str, NDArray[Any]] = {"counts": np.array(counts, np.int64), "stds": np.array(self._stds)}
+        state: dict[str, NDArray[Any]] = {
+            "counts": np.array(counts, np.int64),
+            "stds": np.array(self._stds),
+            "returns": np.array(self._returns),
+            "new_states": np.array([self._new_states, self._successors]),
+            "last_row": np.array(self.last_row),
+        }
         if self._latest is not None:
             state["update"] = np.array([self._latest.loss, self._latest.gradient_norm])
             state["member_losses"] = self._latest.member_losses.copy()
         return state
 
-    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restores what `state_dict` returned."""
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]], env_steps: int) -> None:
+        """Restores what `state_dict` returned after so many steps; what older checkpoints do not hold begins here."""
         counts = state["counts"].tolist()
         self._episodes, self._lengths, self._graphs, self._wins, self._solutions = counts
         self._stds = float(state["stds"])
+        if "returns" in state:
+            self._returns = _Returns(*state["returns"].tolist())
+            self._new_states, self._successors = state["new_states"].tolist()
+        self.last_row = int(state.get("last_row", env_steps))
         if "update" in state:
             loss, norm = state["update"].tolist()
             self._latest = UpdateStats(loss, state["member_losses"], norm)
+
+
+class _Returns(NamedTuple):
+    """Returns of the episodes since the last row."""
+
+    episodes: float = 0.0
+    total: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+
+    def plus(self, earned: float) -> _Returns:
+        return _Returns(self.episodes + 1, self.total + earned, min(self.low, earned), max(self.high, earned))
 
 
 def _phases(trainer: Trainer) -> dict[str, float]:
@@ -137,7 +183,7 @@ class MetricsWriter:
     Args:
       file: the JSON lines.
       tensorboard: folder of TensorBoard's files; opened with the first row.
-      env_steps: rows after this moment are cut off: the run is at it again.
+      env_steps: rows after this moment are cut off: the run will come to them again.
     """
 
     def __init__(self, file: Path, tensorboard: Path, env_steps: int) -> None:

@@ -126,7 +126,7 @@ class _Run:
             if pictures:
                 from bathysphere.runs.pictures import draw_pictures
 
-                draw_pictures(self.directory, self.trainer.progress, self.observers.pictures())
+                draw_pictures(self.directory, self.trainer, self.observers.pictures())
             self.observers.raise_failure()  # of what it tells at the end
             write_json(self.directory.result_file, result)
         return result
@@ -142,15 +142,13 @@ class _Run:
         if checkpoint is not None:
             arrays = checkpoint.arrays
             self.trainer.load_state_dict(arrays)
-            self.meter.load_state_dict(section(arrays, "meter."))
+            self.meter.load_state_dict(section(arrays, "meter."), checkpoint.env_steps)
             self.observers.load_state_dict(arrays)
             self.seconds_before = checkpoint.seconds
         else:
             self.observers.record([])
         self.meter.start(self.trainer, self.seconds_before)
-        self.writer = MetricsWriter(
-            self.directory.metrics_file, self.directory.tensorboard, self.trainer.progress.env_steps
-        )
+        self.writer = MetricsWriter(self.directory.metrics_file, self.directory.tensorboard, self.meter.last_row)
 
     def _train(self, interrupted: threading.Event) -> str:
         trainer, progress = self.trainer, self.trainer.progress
@@ -161,8 +159,7 @@ class _Run:
                 episodes = trainer.advance()
                 self.observers.record(episodes)
                 if row_due := self.meter.record(trainer, episodes, self._seconds()):
-                    row = row_due | self.observers.columns() | self._model_errors()
-                    self.writer.write(row)
+                    row = self._write(row_due)
                 now = time.perf_counter()
                 if self.display and now - shown >= _DISPLAY_SECONDS:
                     self.display.update(progress, self._seconds(), row)
@@ -170,6 +167,8 @@ class _Run:
                 if now - saved >= self.config.checkpoint.seconds:
                     self._save()
                     saved = time.perf_counter()
+            if row_due := self.meter.end(trainer, self._seconds()):
+                row = self._write(row_due)
             self._save()
             self.observers.raise_failure()
             if self.display:
@@ -177,6 +176,12 @@ class _Run:
         finally:
             self.writer.close()
         return reason
+
+    def _write(self, row: Row) -> Row:
+        """Writes a row with the columns of observers and models, and returns it."""
+        row = row | self.observers.columns() | self._model_errors()
+        self.writer.write(row)
+        return row
 
     def _stop_reason(self, interrupted: threading.Event) -> str | None:
         progress, stop = self.trainer.progress, self.config.stop
@@ -190,6 +195,8 @@ class _Run:
             return "solved"
         if stop.win_rate is not None and progress.episodes >= 1000 and progress.win_rate(1000) >= stop.win_rate:
             return "win_rate"
+        if stop.mean_return is not None and progress.has_return(stop.mean_return):
+            return "mean_return"
         if stop.episodes is not None and progress.episodes >= stop.episodes:
             return "episodes"
         if progress.env_steps >= self.config.steps:
@@ -230,6 +237,8 @@ class _Run:
             "solved_step": progress.solved_step,
             "win_rate_100": progress.win_rate(100),
             "win_rate_1000": progress.win_rate(1000),
+            "return_mean_50": progress.mean_return,
+            "return_best": progress.best_return,
             **self.observers.totals(),
             **self._model_errors(),
             "wall_seconds": seconds,

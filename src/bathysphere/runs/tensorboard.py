@@ -9,7 +9,7 @@ from typing import Any
 # Columns by how their names begin; the others, those of observers among them, are about play.
 _GROUPS = {
     "time": ("share_", "seconds", "env_steps_per_second"),
-    "planning": ("graph_size", "ensemble_std", "model_"),
+    "planning": ("graph_size", "new_states", "ensemble_std", "model_"),
     "learning": ("updates", "loss", "gradient_norm", "member_losses", "replay_"),
 }
 
@@ -19,7 +19,7 @@ class Board:
 
     Args:
       folder: where TensorBoard's files are.
-      env_steps: what earlier files hold after this moment is void: the run is at it again.
+      env_steps: what earlier files hold after this moment is void: the run will come to it again.
     """
 
     def __init__(self, folder: Path, env_steps: int) -> None:
