@@ -77,8 +77,8 @@ def test_resume_goes_on_with_more_steps_only(trained, capsys):
     ("arguments", "sentence"),
     [
         (["depsea"], "error: There is no preset 'depsea'"),
-        ([], "error: 'bathysphere train' needs a preset first"),
-        (["--seed", "3"], "needs a preset first"),
+        ([], "error: 'bathysphere train' needs a preset or a world first"),
+        (["--seed", "3"], "needs a preset or a world first"),
         (["--resume", "nowhere"], "error: nowhere is not a run directory"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bathysphere.agents import agent_file
 from bathysphere.agents.agent import Agent
@@ -12,6 +12,7 @@ from bathysphere.config.run import RunConfig
 from bathysphere.config.saved import CONFIG, MODEL, check_is_run, load_config, open_checkpoints
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, Model, ObservationSpec
+from bathysphere.domains.worlds import hand_over
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.planning import SearchConfig
 from bathysphere.storage.state import section
@@ -34,15 +35,18 @@ def shipped_agents() -> dict[str, Path]:
     return files_in(Path(__file__).parent)
 
 
-def load_agent(agent: str | PathLike[str], *, search: SearchConfig | None = None, seed: int = 0) -> Agent:
+def load_agent(
+    agent: str | PathLike[str], *, search: SearchConfig | None = None, seed: int = 0, world: Any = None
+) -> Agent:
     """Returns an agent that can act.
 
     Args:
       agent: name of a shipped agent, agent file, or run directory (as of its newest checkpoint).
       search: how to plan; as in training if not given.
       seed: decides ties and the members drawn.
+      world: the agent's world, if it was handed to `train` as an object in another process.
     """
-    trained = load_trained(agent)
+    trained = load_trained(agent, world)
     config, domain = trained.config, make_domain(trained.config.domain)
     return Agent(domain, trained.values, search or config.search, seed, make_model(config, domain, trained.path))
 
@@ -53,12 +57,14 @@ def load_values(agent: str | PathLike[str]) -> tuple[RunConfig, Domain, Ensemble
     return trained.config, make_domain(trained.config.domain), trained.values
 
 
-def load_trained(agent: str | PathLike[str]) -> Trained:
-    """Returns what is left of training, without the world; `agent` as for `load_agent`."""
+def load_trained(agent: str | PathLike[str], world: Any = None) -> Trained:
+    """Returns what is left of training, without the world; `agent` and `world` as for `load_agent`."""
     path = find_agent(agent)
     if path.is_dir():
-        return _load_run(path)
+        return _load_run(path, world)
     config, observation, _, weights, weights_fingerprint = agent_file.read(path)
+    if world is not None:
+        hand_over(config.domain, world)
     # Not the world's number of actions: its levels may be gone, and are needed only to play there.
     values = _make_values(config, observation, num_actions_of(weights))
     try:
@@ -102,8 +108,10 @@ def make_model(config: RunConfig, domain: Domain, path: Path | None = None) -> M
     return load_model(copy if copy is not None and copy.is_file() else config.model, domain)
 
 
-def _load_run(run_dir: Path) -> Trained:
+def _load_run(run_dir: Path, world: Any) -> Trained:
     config, store = load_config(run_dir), open_checkpoints(run_dir)
+    if world is not None:
+        hand_over(config.domain, world)
     weights = store.read_weights(store.newest())
     domain = make_domain(config.domain)
     observation = domain.observation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
@@ -11,10 +12,13 @@ import tyro
 from rich.console import Console
 
 from bathysphere.cli.common import parse, say
+from bathysphere.cli.world_flags import flags_of, is_from_outside, start_of
+from bathysphere.config.auto import Choice
 from bathysphere.config.convert import differences
 from bathysphere.config.old_names import renewed_flags
 from bathysphere.config.presets import PRESETS, describe_preset, find_preset
 from bathysphere.config.run import RunConfig
+from bathysphere.config.start import explained
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.named import changed_planner
 from bathysphere.runs.api import RUNS
@@ -23,13 +27,18 @@ from bathysphere.runs.display import RunDisplay, duration
 from bathysphere.runs.runner import resume
 from bathysphere.runs.runner import run as begin
 
-_DESCRIPTION = """Train a preset, or continue a run.
+_DESCRIPTION = """Train a preset or a world of your own, or continue a run.
 
 bathysphere train PRESET [OPTIONS]
+
+bathysphere train WORLD [OPTIONS]
 
 bathysphere train --resume RUN [OPTIONS]
 
 Every field of the config is a flag. --help shows those most used, --help-expert all of them.
+
+WORLD is the import path of a world of yours (my_world:MyWorld, in the current folder or installed), or
+gymnasium:ID. Settings are then chosen for it, and shown with their reasons; --domain... are its own arguments.
 
 A resumed run goes on exactly as if it had never stopped. Its steps, log-every, stop and checkpoint options
 may be changed, nothing else. Ctrl-C saves and ends; so does SIGTERM.
@@ -45,6 +54,10 @@ bathysphere train deep-sea --stop.on-solved
 bathysphere train paper/deep-sea --domain.size 40 --seed 3 --run-dir runs/mine --steps 1400000
 
 bathysphere train sokoban --planner best-first --search.max-expansions 500 --learning.graph-states 100
+
+bathysphere train my_world:MyWorld --domain.size 5 --stop.seconds 60
+
+bathysphere train gymnasium:CliffWalking-v1
 
 bathysphere train --resume runs/mine --steps 2000000
 """
@@ -88,23 +101,27 @@ def run(argv: list[str]) -> int:
     is_expert = "--help-expert" in argv
     argv = renewed_flags(["--help" if word == "--help-expert" else word for word in argv])
     saved = _resumed(argv)
+    choices: Sequence[Choice] = ()
     if saved is not None:
         if not argv[0].startswith("-"):
             raise BathysphereError(f"A resumed run has its preset already; leave out {argv[0]!r}.")
         start = saved
     elif argv and not argv[0].startswith("-"):
-        start, argv = find_preset(argv[0]), argv[1:]
-        start, argv = _with_planner(start, argv)
+        begun, argv = start_of(argv[0], argv[1:])
+        start, argv = _with_planner(begun.config, argv)
+        choices = begun.choices
     elif _HELP & set(argv):
         start = find_preset("deep-sea")
     else:
         raise BathysphereError(
-            f"'bathysphere train' needs a preset first: {', '.join(PRESETS)}. "
-            "'bathysphere train --list' explains them; --resume RUN continues a run."
+            "'bathysphere train' needs a preset or a world first. 'bathysphere train --list' shows the presets; a "
+            "world of yours is named my_world:MyWorld; --resume RUN continues a run."
         )
     options = _parse(start, argv, is_expert)
     config = RunConfig(**_fields(options))
     display = None if options.json else RunDisplay(Console(highlight=False))
+    if choices and not options.json:
+        sys.stdout.write(explained(choices) + "\n")
     if options.resume is None:
         path = options.run_dir or next_directory(RUNS, config)
         result = begin(config, path, display, pictures=options.pictures)
@@ -165,12 +182,17 @@ def _with_planner(start: RunConfig, argv: list[str]) -> tuple[RunConfig, list[st
 
 
 def _parse(start: RunConfig, argv: list[str], is_expert: bool = True) -> Options:
-    # The world and the planner of the preset decide which flags there are.
-    sections = [(name, type(getattr(start, name)), getattr(start, name)) for name in ("domain", "search")]
+    # World and planner of the preset decide which flags there are; those of worlds from outside are read before.
+    is_help = bool(_HELP & set(argv))
+    domain: Any = start.domain
+    kind_of_domain: Any = type(domain)
+    if is_from_outside(domain):
+        domain = flags_of(domain) if is_help else domain
+        kind_of_domain = type(domain) if is_help else Annotated[kind_of_domain, tyro.conf.Suppress]
+    sections = [("domain", kind_of_domain, domain), ("search", type(start.search), start.search)]
     kind: Any = make_dataclass("Options", sections, bases=(Options,), frozen=True)
     kind.__doc__ = Options.__doc__
-    default = kind(**_fields(start))
-    is_help = bool(_HELP & set(argv))
+    default = kind(**(_fields(start) | {"domain": domain}))
     if is_help and not is_expert:
         default = _shortened(default, _COMMON)
     verb = "train" if is_help else f"train {start.preset}"

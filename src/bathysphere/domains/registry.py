@@ -1,13 +1,15 @@
 """Where domains come from: by name to the class, from a config to the domain it describes.
 
-The built-in ones are imported when they are first asked for. Any other class becomes known by `register_domain`.
+The built-in ones are imported when they are first asked for. Any other class becomes known by `register_domain`. Worlds
+from outside (worlds.py) have configs that say where each comes from.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import is_dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bathysphere.domains.base import Domain, DomainConfig
 from bathysphere.errors import BathysphereError, did_you_mean
@@ -35,6 +37,17 @@ _BUILT_IN = {
 _CLASSES: dict[str, DomainClass] = {}
 
 
+class Source(NamedTuple):
+    """A way in which worlds come from outside."""
+
+    config: type[DomainConfig]  # describes one of them, and can be read without it
+    make: Callable[[Any], Domain]
+
+
+_OUTSIDE = ("python", "gymnasium", "object")  # names of sources
+_SOURCES: dict[str, Source] = {}
+
+
 def register_domain(domain_class: Registered) -> Registered:
     """Makes a class known by its `name`, and as what its `Config` describes; a decorator.
 
@@ -49,7 +62,7 @@ def register_domain(domain_class: Registered) -> Registered:
             f"{known.__name__} cannot be registered: it needs a name (a text) and a Config, a dataclass that extends "
             "DomainConfig."
         )
-    if not known.__module__.startswith(_BUILT_IN.get(name, "")):
+    if not known.__module__.startswith(_BUILT_IN.get(name, "")) or name in _OUTSIDE:
         raise BathysphereError(f"There is a {name} already. Choose another name for {known.__name__}.")
     _CLASSES[name] = known
     return domain_class
@@ -72,9 +85,29 @@ def find_domain(name: str) -> DomainClass:
     return _CLASSES[name]
 
 
+def is_built_in(config: DomainConfig) -> bool:
+    """Tells whether a config describes a domain that any process can make: one that comes with the package, or one
+    from outside that says where it is."""
+    return type(config).__module__.startswith("bathysphere.domains.")
+
+
 def make_domain(config: DomainConfig) -> Domain:
     """Builds the domain that a config describes."""
+    for source in _sources().values():
+        if isinstance(config, source.config):
+            return source.make(config)
     return _class_of(type(config))(config)
+
+
+def declare_source(name: str, config: type[DomainConfig], make: Callable[[Any], Domain]) -> None:
+    """Makes a config of worlds from outside known, under its name in config.json."""
+    _SOURCES[name] = Source(config, make)
+
+
+def _sources() -> dict[str, Source]:
+    if not _SOURCES:
+        importlib.import_module("bathysphere.domains.worlds")  # declares them
+    return _SOURCES
 
 
 def _class_of(config_type: type) -> DomainClass:
@@ -87,4 +120,13 @@ def _class_of(config_type: type) -> DomainClass:
     )
 
 
-declare_family(DomainConfig, lambda name: find_domain(name).Config, lambda config_type: _class_of(config_type).name)
+def _config_type(name: str) -> type[DomainConfig]:
+    return _sources()[name].config if name in _OUTSIDE else find_domain(name).Config
+
+
+def _config_name(config_type: type) -> str:
+    names = (name for name, source in _sources().items() if source.config is config_type)
+    return next(names, None) or _class_of(config_type).name
+
+
+declare_family(DomainConfig, _config_type, _config_name)

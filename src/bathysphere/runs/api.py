@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from bathysphere.config.convert import differences, override
-from bathysphere.config.presets import find_preset
-from bathysphere.config.run import RunConfig
+from bathysphere.config.start import explained, find_start
 from bathysphere.domains.base import Observer
+from bathysphere.domains.worlds import hand_over
 from bathysphere.errors import BathysphereError
 from bathysphere.runs import runner
 from bathysphere.runs.callbacks import OnEpisode
 from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.run import Run
+from bathysphere.storage.plain import merge, to_plain
 
 RUNS = Path("runs")  # where runs go if no other place is given
 
 
 def train(
-    preset: str | RunConfig,
+    what: Any,
+    /,
     *,
+    seconds: float | None = None,
     run_dir: str | PathLike[str] | None = None,
     show: bool = False,
     pictures: bool = True,
@@ -33,7 +37,9 @@ def train(
     """Trains, and returns the run; it is a mapping of how it ended: `run["solved_step"]`.
 
     Args:
-      preset: name of a preset, or a whole config.
+      what: name of a preset; a world (a class or object of yours, or its import path "my_world:MyWorld", or
+        "gymnasium:ID"), for which settings are then chosen; or a whole config.
+      seconds: end after so many seconds of training, if nothing ends it before.
       run_dir: where the run is written, a new or empty folder; the next free name under `runs/` if not given.
       show: whether to show progress in the terminal.
       pictures: whether to draw pictures when training ends.
@@ -47,8 +53,13 @@ def train(
       BathysphereError: for bad settings before anything runs, and if an observer or `on_episode` raises something: then
         the run is saved first, and can be resumed.
     """
-    config = override(find_preset(preset) if isinstance(preset, str) else preset, overrides)
+    start = find_start(what, overrides.pop("domain", None))
+    if seconds is not None:
+        overrides["stop"] = merge({"seconds": seconds}, to_plain(overrides.get("stop", {})))
+    config = override(start.config, overrides)
     path = next_directory(RUNS, config) if run_dir is None else Path(run_dir)
+    if show and start.choices:
+        sys.stdout.write(explained(start.choices) + "\n")
     runner.run(config, path, _display(show), pictures=pictures, observers=observers, on_episode=on_episode)
     return Run(path)
 
@@ -56,6 +67,7 @@ def train(
 def resume(
     run_dir: str | PathLike[str],
     *,
+    world: Any = None,
     show: bool = False,
     pictures: bool = True,
     fallback: bool = False,
@@ -67,6 +79,7 @@ def resume(
 
     Args:
       run_dir: a run, or its directory.
+      world: the run's world, if it was handed to `train` as an object in another process.
       show: whether to show progress in the terminal.
       pictures: whether to draw pictures when training ends.
       fallback: use the last good checkpoint if the newest is damaged.
@@ -80,6 +93,8 @@ def resume(
     """
     path = Path(run_dir)
     saved = RunDirectory.open(path).load_config()
+    if world is not None:
+        hand_over(saved.domain, world)
     config = override(saved, overrides)
     if changed := differences(saved, config):
         raise BathysphereError(

@@ -1,11 +1,13 @@
 """Dataclasses as plain data that JSON can hold, and back, exactly and without running code.
 
 Dataclasses become objects, tuples become lists. Where a field may hold any of a family of dataclasses (a domain's
-config), the object says its `name`.
+config), the object says its `name`. Fields that do not compare (`field(compare=False)`) are notes: they are written and
+read, but decide nothing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -50,7 +52,7 @@ def to_plain(value: Any) -> Any:
         return content if name is None else {"name": name, **content}
     if isinstance(value, dict):
         return {key: to_plain(content) for key, content in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
     return value
 
@@ -60,6 +62,8 @@ def chosen(value: Any) -> dict[str, Any]:
     different: dict[str, Any] = {"name": _family_name(value)}
     for field in fields(value):
         content = getattr(value, field.name)
+        if not field.compare:
+            continue
         if is_dataclass(content):
             different[field.name] = chosen(content)
         elif content != field.default:
@@ -148,12 +152,26 @@ def _read(kind: Any, data: Any, path: str) -> Any:
         if not isinstance(data, list | tuple):
             raise _wrong(path, "a list", data)
         return tuple(_read(get_args(kind)[0], item, f"{path}[{i}]") for i, item in enumerate(data))
+    if origin is dict:
+        return _read_plain(data, path)
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     if type(data) is not kind:
         names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
         raise _wrong(path, names[kind], data)
     return data
+
+
+def _read_plain(data: Any, path: str) -> dict[str, Any]:
+    """Reads a field of type dict[str, Any]: any plain data by name."""
+    if not isinstance(data, dict) or not all(isinstance(name, str) for name in data):
+        raise _wrong(path, "an object with fields", data)
+    try:
+        json.dumps(data, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise _wrong(path, "numbers, texts, truth values, and lists and objects of them", data) from error
+    plain: dict[str, Any] = to_plain(data)
+    return plain
 
 
 def _read_member(family: Family, data: Any, path: str) -> Any:

@@ -49,6 +49,9 @@ class ValuesConfig:
     init_scale: float = 1.0
     """Multiplies the last layer's initial weights, and so the initial spread between members (not of networks of your
     own)."""
+    scale: float = 1.0
+    """Size of values: networks learn them divided by this, so that worlds with large or small rewards are learnt alike.
+    A table's initial weights are multiplied by it."""
     num_towers: int = 0
     """Transfer: that many frozen cnns of this kind, trained elsewhere, whose values an aggregator learns to put
     together. 0 is off: one network that learns."""
@@ -57,7 +60,7 @@ class ValuesConfig:
 
     def __post_init__(self) -> None:
         check_network(self.network)
-        _positive(self, "num_members", "conv_layers", "conv_channels", "conv_kernel", "dense")
+        _positive(self, "num_members", "conv_layers", "conv_channels", "conv_kernel", "dense", "scale")
         if self.network == "mlp" and (not self.hidden or min(self.hidden) < 1):
             raise BathysphereError(
                 f"values.hidden must list at least one positive size for an mlp, got {self.hidden}; "

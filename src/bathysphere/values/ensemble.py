@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -55,8 +56,12 @@ class Ensemble:
         self._shape = (observation.size,) if isinstance(observation, Features) else tuple(observation.shape)
         self._takes_any_size = config.network == "board"
         self._learner: TableLearner | MlpLearner | NetworkLearner
+        self._scale = np.float32(config.scale)
         if isinstance(observation, Categories) and is_table(config, optimiser, observation):
-            self._learner = TableLearner(config, optimiser, observation.num_categories, rng)
+            # What a table holds are the values themselves, which compiled planners read there.
+            self._scale = np.float32(1.0)
+            scaled = replace(config, init_scale=config.init_scale * config.scale)
+            self._learner = TableLearner(scaled, optimiser, observation.num_categories, rng)
         elif is_small_mlp(config, optimiser) and _is_cpu(device):
             self._learner = MlpLearner(config, optimiser, observation, rng)
         else:
@@ -77,7 +82,8 @@ class Ensemble:
         checked = self._checked(observations, 1)
         if not len(checked):
             return np.empty((0, self.num_members), np.float32)
-        return self._learner.evaluate(checked)
+        values = self._learner.evaluate(checked)
+        return values if self._scale == 1.0 else values * self._scale
 
     def evaluate_with_policy(
         self, observations: NDArray[np.generic]
@@ -104,7 +110,7 @@ class Ensemble:
         outputs = cast("NetworkLearner", self._learner).outputs(checked)
         logits = outputs[:, :, 1:] - outputs[:, :, 1:].max(axis=2, keepdims=True)
         weights = np.exp(logits)
-        return np.ascontiguousarray(outputs[:, :, 0]), weights / weights.sum(axis=2, keepdims=True)
+        return outputs[:, :, 0] * self._scale, weights / weights.sum(axis=2, keepdims=True)
 
     @property
     def table(self) -> NDArray[np.float32] | None:
@@ -141,6 +147,8 @@ class Ensemble:
         """
         observations = np.ascontiguousarray(self._checked(batch.observations, 2))
         targets = np.ascontiguousarray(batch.targets, np.float32)
+        if self._scale != 1.0:
+            targets = targets / self._scale
         mask = np.ascontiguousarray(batch.mask, np.bool_)
         expected = observations.shape[:2]
         is_fitting = targets.shape in {(*expected, 1), (*expected, self.num_members)}

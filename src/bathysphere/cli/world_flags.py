@@ -1,0 +1,110 @@
+"""The first word of `train` and what belongs to it: a preset, or a world with its own arguments as flags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass
+from typing import Any
+
+import tyro
+
+from bathysphere.cli.common import parse
+from bathysphere.config.presets import PRESETS
+from bathysphere.config.start import Start, find_start, find_world_or_preset
+from bathysphere.domains.base import DomainConfig
+from bathysphere.domains.user_code import find_named
+from bathysphere.domains.worlds import GymnasiumConfig, ObjectConfig, PythonConfig, settings_class
+from bathysphere.storage.plain import read_as, to_plain
+
+_PREFIX = "--domain."
+
+
+@dataclass(frozen=True)
+class GymnasiumFlags:
+    """What can be set about a Gymnasium environment."""
+
+    arguments: tuple[str, ...] = ()
+    """Arguments of gymnasium.make: map_name=8x8 is_slippery=false."""
+    key: str | None = None
+    """What identifies a state: observation or snapshot. None: found out by trying."""
+    max_steps: int | None = None
+    """Steps of an episode. None: the environment's own limit."""
+    seeds: int | None = None
+    """Start with one of so many fixed resets. None: every episode has its own."""
+
+
+def start_of(what: str, argv: Sequence[str]) -> tuple[Start, list[str]]:
+    """Returns the config that the first word of `train` stands for, and the arguments that are left.
+
+    Args:
+      what: name of a preset or a world.
+      argv: what follows; the flags of a world from outside are taken out of it.
+    """
+    if what in PRESETS:
+        return find_start(what), list(argv)
+    config = find_world_or_preset(what)
+    if not is_from_outside(config):
+        return find_start(what), list(argv)
+    own, rest = _split(argv)
+    if "--help" in argv or "-h" in argv:
+        own = []
+    return find_start(what, _read(config, own, what)), rest
+
+
+def is_from_outside(config: DomainConfig) -> bool:
+    """Tells whether a config is of a world whose arguments are not its own fields."""
+    return isinstance(config, PythonConfig | GymnasiumConfig | ObjectConfig)
+
+
+def flags_of(config: DomainConfig) -> Any:
+    """Returns an instance of a dataclass with a flag for everything that can be set about a world from outside."""
+    if isinstance(config, GymnasiumConfig):
+        arguments = tuple(f"{name}={json.dumps(value)}" for name, value in config.arguments.items())
+        return GymnasiumFlags(arguments, config.key, config.max_steps, config.seeds)
+    if isinstance(config, PythonConfig):
+        return read_as(_kind_of(config), config.settings)
+    return make_dataclass("Nothing", [], frozen=True)()
+
+
+def _kind_of(config: DomainConfig) -> type:
+    return settings_class(find_named(config.world)) if isinstance(config, PythonConfig) else GymnasiumFlags
+
+
+def _read(config: DomainConfig, argv: list[str], what: str) -> dict[str, Any]:
+    kind = _kind_of(config)
+    section: Any = make_dataclass("Options", [("domain", kind)], frozen=True)
+    parsed = parse(
+        section, argv, f"train {what}", f"The arguments of {what}.", config=(tyro.conf.AvoidSubcommands,)
+    ).domain
+    plain = to_plain(parsed) if is_dataclass(parsed) else {}
+    given = {word.removeprefix(_PREFIX).partition("=")[0].replace("-", "_").partition(".")[0] for word in argv}
+    chosen = {each.name: plain[each.name] for each in fields(kind) if each.name in given}
+    if "arguments" in chosen and kind is GymnasiumFlags:
+        chosen["arguments"] = dict(map(_argument, chosen["arguments"]))
+    return chosen
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    """Reads name=value; a value that is no JSON is a text.
+
+    >>> _argument("is_slippery=false"), _argument("map_name=8x8"), _argument("size=5")
+    (('is_slippery', False), ('map_name', '8x8'), ('size', 5))
+    """
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value.lower() if value in ("True", "False") else value)
+    except ValueError:
+        return name, value
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Parts the flags of the world, with their values, from the others."""
+    own: list[str] = []
+    rest: list[str] = []
+    into = rest
+    for word in argv:
+        if word.startswith("--"):
+            into = own if word.startswith(_PREFIX) else rest
+        into.append(word)
+    return own, rest

@@ -1,0 +1,166 @@
+"""Settings for a world that nobody has tuned: read off what the world is, each with its reason.
+
+They are starting points that learn something in most worlds, found on those of docs/lab/own_worlds.md; whatever the
+user sets comes before them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from bathysphere.config.run import CheckpointConfig, RunConfig
+from bathysphere.domains.base import Categories, Domain, DomainConfig, Features
+from bathysphere.errors import BathysphereError
+from bathysphere.learning.config import LearningConfig
+from bathysphere.learning.masks import MaskConfig
+from bathysphere.learning.replay import ReplayConfig
+from bathysphere.planning import SearchConfig
+from bathysphere.values.config import OptimiserConfig, ValuesConfig
+
+_LARGEST_TABLE = 1_000_000  # entries per member
+_SMALLEST_BOARD = 3  # cells on a side for which convolutions are worth it
+_PROBES = 8  # random walks by which a world is looked at
+_PROBE_STEPS = 200
+_PROBE_SECONDS = 1.0
+_SLOW_STEP = 2e-4  # seconds for one state's successors from which on a simulator is slow
+
+
+class Choice(NamedTuple):
+    """A setting and why it is what it is."""
+
+    setting: str
+    reason: str
+
+
+class Look(NamedTuple):
+    """What a few random walks show of a world."""
+
+    seconds: float  # for the successors of one state
+    reward: float  # the largest that was met, in size; 0 if none was
+
+
+def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice]]:
+    """Returns settings for a world, and the reason of each choice.
+
+    Args:
+      domain: the world.
+      config: what describes it.
+    """
+    look = look_around(domain)
+    choices: list[Choice] = []
+    scale = look.reward or 1.0
+    discount = 1.0 - 1.0 / max(domain.max_steps, 20)
+    discount = float(np.clip(round(discount, 4), 0.95, 0.999))
+    choices.append(
+        Choice(
+            f"search.discount {discount:g}",
+            f"episodes have up to {domain.max_steps:,} steps, and their end must count at their beginning",
+        )
+    )
+    passes = 10 if look.seconds > _SLOW_STEP else 20
+    slow = f"{look.seconds * 1e3:.2g} ms" if look.seconds >= 1e-3 else f"{look.seconds * 1e6:.2g} µs"
+    choices.append(Choice(f"search.passes {passes}", f"all actions of a state take {slow}"))
+    values, optimiser, learning, batch, why = _learner(domain, scale)
+    choices.append(why)
+    if look.reward:
+        choices.append(Choice(f"values.scale {scale:g}", "random walks met rewards of that size"))
+    else:
+        choices.append(Choice("values.scale 1", "random walks met no reward at all, so 1 is assumed"))
+    search = SearchConfig(
+        discount=discount,
+        passes=passes,
+        risk_coef=3.0,
+        num_subsampled=10 if values.num_members >= 20 else None,
+        final_ties="random",
+        merge_nodes=True,
+        dead_end_value=None,
+        episode_penalty=0.1 * scale,
+    )
+    choices.append(
+        Choice("search.risk_coef 3", "three standard deviations of the members lead to what they do not know yet")
+    )
+    run = RunConfig(
+        preset=slug(domain.name),
+        batch=batch,
+        domain=config,
+        search=search,
+        values=values,
+        optimiser=optimiser,
+        learning=learning,
+        checkpoint=CheckpointConfig(seconds=30.0),
+    )
+    return run, choices
+
+
+def look_around(domain: Domain) -> Look:
+    """Returns what random walks from the start show; they take a second at most."""
+    rng = np.random.default_rng(0)
+    states = domain.initial(_PROBES, rng)
+    domain.successors(states[:1])  # compiles what has to be compiled
+    largest, calls, began = 0.0, 0, time.perf_counter()
+    for _ in range(_PROBE_STEPS):
+        out = domain.successors(states)
+        calls += len(states)
+        largest = max(largest, float(np.abs(out.rewards).max()))
+        if not np.isfinite(largest):
+            raise BathysphereError(f"{domain.name} pays a reward that is no number. Rewards must be finite.")
+        actions = rng.integers(len(domain.action_names), size=len(states))
+        states = out.states[np.arange(len(states)), actions]
+        ended = out.terminal[np.arange(len(states)), actions]
+        if ended.any():
+            states[ended] = domain.initial(int(ended.sum()), rng)
+        if time.perf_counter() - began > _PROBE_SECONDS:
+            break
+    return Look((time.perf_counter() - began) / calls, largest)
+
+
+def slug(name: str) -> str:
+    """Returns a name for presets and folders.
+
+    >>> slug("MyWorld"), slug("FrozenLake-v1"), slug("MiniGrid-KeyCorridorS3R3-v0")
+    ('my-world', 'frozen-lake-v1', 'mini-grid-key-corridor-s3r3-v0')
+    """
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name)
+    return re.sub(r"[^a-z0-9]+", "-", parted.lower()).strip("-") or "world"
+
+
+def _learner(domain: Domain, scale: float) -> tuple[ValuesConfig, OptimiserConfig, LearningConfig, int, Choice]:
+    """Returns network, optimiser, learning and batch for what a world shows of its states."""
+    spec = domain.observation
+    if isinstance(spec, Categories) and int(np.prod(spec.shape)) == 1 and spec.num_categories <= _LARGEST_TABLE:
+        why = Choice("values.network linear", f"an observation is one of {spec.num_categories:,} numbers: a table")
+        return (
+            ValuesConfig(network="linear", num_members=20, bias=False, init_scale=4.0, scale=scale),
+            OptimiserConfig(name="delta", learning_rate=0.1),
+            LearningConfig(
+                target="bootstrap_members",
+                steps_per_update=0.5,
+                min_episodes=5,
+                mask=MaskConfig(kind="none"),
+                replay=ReplayConfig(capacity=50),
+            ),
+            4,
+            why,
+        )
+    learning = LearningConfig(
+        target="bootstrap_best",
+        steps_per_update=4.0,
+        min_episodes=10,
+        mask=MaskConfig(kind="bernoulli", probability=0.5),
+        replay=ReplayConfig(capacity=500),
+    )
+    if isinstance(spec, Categories) and len(spec.shape) == 2 and min(spec.shape) >= _SMALLEST_BOARD:
+        rows, columns = spec.shape
+        why = Choice("values.network cnn", f"an observation is a board of {rows} x {columns} cells")
+        network = ValuesConfig(
+            network="cnn", num_members=5, shared_trunk=True, conv_layers=3, conv_channels=32, dense=64, scale=scale
+        )
+        return network, OptimiserConfig(name="adam", learning_rate=5e-4), learning, 16, why
+    size = spec.size if isinstance(spec, Features) else int(np.prod(spec.shape))
+    why = Choice("values.network mlp", f"an observation has {size:,} numbers, and they are no board")
+    network = ValuesConfig(network="mlp", num_members=20, hidden=(50, 50), scale=scale)
+    return network, OptimiserConfig(name="tf_rmsprop", learning_rate=1e-3), learning, 16, why

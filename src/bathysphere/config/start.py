@@ -1,0 +1,75 @@
+"""What a run begins with: from the name of a preset, a world, or a whole config to a `RunConfig`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from bathysphere.config.auto import Choice, choose
+from bathysphere.config.presets import PRESETS, find_preset
+from bathysphere.config.run import RunConfig
+from bathysphere.domains import domain_names, make_domain
+from bathysphere.domains.base import DomainConfig
+from bathysphere.domains.worlds import PythonConfig, describe, find_world
+from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.storage.plain import merge, read_as, to_plain
+
+
+class Start(NamedTuple):
+    """A config, and why it is as it is."""
+
+    config: RunConfig
+    choices: list[Choice]  # empty unless they were made for the world
+
+
+def find_start(what: Any, domain: Mapping[str, Any] | DomainConfig | None = None) -> Start:
+    """Returns the config that `what` stands for.
+
+    Args:
+      what: name of a preset, a whole config, the name of a world (as `find_world` takes it), or a world itself.
+      domain: settings of the world to change, by name; or all of them.
+    """
+    if isinstance(what, str) and what in PRESETS:
+        what = find_preset(what)
+    if isinstance(what, RunConfig):
+        return Start(what if domain is None else replace(what, domain=_changed(what.domain, domain)), [])
+    if isinstance(what, str):
+        config = _changed(find_world_or_preset(what), domain)
+        return Start(*choose(make_domain(config), config))
+    config, made = describe(what)
+    if domain is not None:
+        config = _changed(config, domain)
+        made = make_domain(config)
+    return Start(*choose(made, config))
+
+
+def explained(choices: Sequence[Choice]) -> str:
+    """Returns choices as lines of text, each with its reason."""
+    width = max(len(choice.setting) for choice in choices)
+    lines = [f"  {choice.setting:<{width}}  {choice.reason}" for choice in choices]
+    return "\n".join(["Settings chosen for this world; any can be set otherwise:", *lines])
+
+
+def find_world_or_preset(name: str) -> DomainConfig:
+    """Returns the config of the world called `name`; if there is none, the complaint speaks of presets too."""
+    try:
+        return find_world(name)
+    except BathysphereError:
+        if ":" in name or name.endswith(".py"):
+            raise
+        known = [*PRESETS, *domain_names()]
+        raise BathysphereError(
+            f"There is no preset {name!r}, and no world of that name.{did_you_mean(name, known)} 'bathysphere train "
+            "--list' shows the presets; a world of yours is named my_world:MyWorld, an environment gymnasium:ID."
+        ) from None
+
+
+def _changed(config: DomainConfig, changes: Mapping[str, Any] | DomainConfig | None) -> DomainConfig:
+    if changes is None or isinstance(changes, DomainConfig):
+        return config if changes is None else changes
+    changes = dict(changes)
+    if isinstance(config, PythonConfig) and not changes.keys() <= {"name", "world", "settings", "source"}:
+        changes = {"settings": changes}
+    changed: DomainConfig = read_as(DomainConfig, merge(to_plain(config), changes))
+    return changed
