@@ -8,7 +8,7 @@ READY := $(VENV)/.installed
 # Deterministic and fair to small machines: one thread unless told otherwise.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-compiled test-nojit test-bounds check format lint types bench clean
+.PHONY: install demo test test-compiled test-nojit test-bounds check format lint types bench docs clean
 
 install: $(READY)
 
@@ -54,5 +54,10 @@ bench: install
 	$(BIN)/bathysphere bench domains
 	$(BIN)/bathysphere bench planner
 
+# The documentation as a site that needs no network: open site/index.html. Broken links fail.
+docs: install
+	$(BIN)/python -m tools.pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 clean:
-	rm -rf $(VENV) demo .numba-* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo site .numba-* .pytest_cache .mypy_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""Throughput of the planner against the batch size: the table in docs/planner.md.
+"""Throughput of the planner against the batch size: the table in docs/lab/speed.md.
 
 python benchmarks/planner.py        (about five minutes)
 

@@ -1,7 +1,7 @@
 """The planner as the paper writes it, for one episode: dicts, lists and floats, no arrays.
 
 Function names follow the paper's algorithms. Where its pseudo-code and the authors' program differ, this
-follows the program (docs/planner.md lists the differences).
+follows the program (docs/reference/deviations.md lists the differences).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class PlannerSettings:
 
 @dataclass(frozen=True)
 class SearchConfig(PlannerSettings):
-    """How an episode is planned step by step. The mathematics of every field is in docs/planner.md."""
+    """How an episode is planned step by step. The mathematics of every field is in docs/reference/planner.md."""
 
     passes: int = 10
     """Select-expand-back-up passes before every step."""
