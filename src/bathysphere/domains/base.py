@@ -116,6 +116,15 @@ class TextRenderer(Protocol):
 
 
 @runtime_checkable
+class ReadsEnvironments(Protocol):
+    """What a domain made of an environment may offer, so that its agents can act in other copies of that one."""
+
+    def state_of(self, env: Any) -> States:
+        """Returns the state of an environment of the same kind, perhaps wrapped, uint8 [S]; leaves it as it is."""
+        ...
+
+
+@runtime_checkable
 class EpisodeRenderer(Protocol):
     """What a domain may offer for posters: a whole episode in one picture."""
 

@@ -36,6 +36,8 @@ from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.storage.state import generator_state, prefixed, restore_generator, section
 
+_MOST_PASSES = 1024  # between two looks at the clock; bounds the room that is made for them
+
 
 @register_planner("mcts", SearchConfig)
 class MCTS:
@@ -161,11 +163,29 @@ class MCTS:
         self.work.seconds["other"] += time.perf_counter() - began - counted
         return episodes
 
-    def plan(self) -> None:
-        """Runs all passes of one step, without making it: between `plan` and `act` the decision can be looked at."""
-        self.graphs.make_room()
+    def plan(self, *, passes: int | None = None, seconds: float | None = None) -> None:
+        """Runs all passes of one step, without making it: between `plan` and `act` the decision can be looked at.
+
+        Args:
+          passes: how many; as the config says if not given.
+          seconds: instead, as many as can be made in that time, at least one. The step then depends on the machine.
+        """
         kernels.begin_steps(self.arena, self._active)
-        self._run_passes(self.config.passes)
+        if seconds is None:
+            passes = self.config.passes if passes is None else passes
+            self.graphs.make_room(passes)
+            self._run_passes(passes)
+            return
+        deadline, made, more = time.perf_counter() + seconds, 0, 1
+        while more:
+            began = time.perf_counter()
+            self.graphs.make_room(more)
+            made += more
+            self._run_passes(made)
+            now = time.perf_counter()
+            fitting = (deadline - now) * more / max(now - began, 1e-6)
+            # Half of what fits, so that the end is met in ever smaller portions.
+            more = 0 if now >= deadline else max(1, min(int(fitting / 2), 4 * more, _MOST_PASSES))
 
     def act(self) -> list[Episode]:
         """Chooses and makes the planned steps; returns the episodes that finished, in slot order."""

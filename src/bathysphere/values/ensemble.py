@@ -18,6 +18,8 @@ from bathysphere.values.mlp import MlpLearner, is_small_mlp
 from bathysphere.values.table import TableLearner, is_table
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from bathysphere.values.network_learner import NetworkLearner
 
 
@@ -48,6 +50,7 @@ class Ensemble:
                 "len(domain.action_names)."
             )
         rng = np.random.default_rng(seed)
+        self._config, self._optimiser = config, optimiser
         self.num_members = config.num_members
         self.has_policy = config.policy
         self._num_actions = num_actions
@@ -116,6 +119,24 @@ class Ensemble:
     def table(self) -> NDArray[np.float32] | None:
         """What `evaluate` looks one category up in, [R, E], read-only; None if this ensemble is no table."""
         return self._learner.table if isinstance(self._learner, TableLearner) else None
+
+    def module(self) -> nn.Module:
+        """Returns a copy as a plain PyTorch module: observations [n, ...] to values [n, E], equal but for rounding.
+
+        Values that are played in int8 (`values.precision`) are those of the network before it is rounded.
+        """
+        import torch
+
+        from bathysphere.values.module import TableNetwork, ValueModule
+        from bathysphere.values.network_learner import NetworkLearner
+
+        if self.table is not None:
+            return ValueModule(TableNetwork(torch.from_numpy(self.table.copy())), self._observation)
+        learner = self._learner
+        if not isinstance(learner, NetworkLearner):
+            learner = NetworkLearner(self._config, self._optimiser, self._observation, np.random.default_rng(0), "cpu")
+            learner.load_weights(self.weights())
+        return learner.module(self._observation)
 
     def snapshot(self) -> Ensemble:
         """Returns a copy that stays as this ensemble is now; it can be evaluated, not updated."""

@@ -16,6 +16,7 @@ from bathysphere.values.batch import Batch, UpdateStats, check_shapes, member_me
 from bathysphere.values.board_network import BoardNetwork, build_board_network
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 from bathysphere.values.int8 import Int8BoardNetwork, Int8Network, is_exact_here
+from bathysphere.values.module import ValueModule
 from bathysphere.values.networks import ValueNetwork, build_network
 from bathysphere.values.optimisers import build_optimiser
 from bathysphere.values.own_network import OwnNetwork, build_own_network
@@ -86,6 +87,10 @@ class NetworkLearner:
         starts = range(0, len(observations), self._chunk)
         parts = [self._evaluate(observations[start : start + self._chunk]) for start in starts]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def module(self, observation: ObservationSpec) -> ValueModule:
+        """Returns a copy of what plays, and of the prior, as one module on the CPU."""
+        return ValueModule(self._playing, observation, self._prior, self._prior_scale).cpu()
 
     def snapshot(self) -> NetworkLearner:
         """Returns a learner with a network of its own, to be evaluated only."""

@@ -100,6 +100,12 @@ class GymDomain:
             seen[i] = np.reshape(self._look(self._inner), shape)
         return seen
 
+    def state_of(self, env: Any) -> States:
+        """Returns the state that another environment of this kind is in, uint8 [S]; its episode has not ended."""
+        row = np.zeros(self.state_size, np.uint8)
+        self._save(row, env.unwrapped)
+        return row
+
     def _render(self, state: States) -> NDArray[np.uint8]:
         self._restore(state)
         return np.asarray(self._inner.render(), np.uint8)
@@ -108,8 +114,8 @@ class GymDomain:
         self._restore(state)
         return str(self._inner.render())
 
-    def _save(self, row: States) -> None:
-        saved = self._get(self._inner)
+    def _save(self, row: States, inner: Any = None) -> None:
+        saved = self._get(self._inner if inner is None else inner)
         if len(saved) != self.state_size - 1:
             raise BathysphereError(
                 f"get_state returned {len(saved)} bytes after {self.state_size - 1} at first. "

@@ -56,9 +56,10 @@ class Graphs:
         """Memory of the arena, in bytes."""
         return sum(array.nbytes for array in self.arena)
 
-    def make_room(self) -> None:
-        """Grows the arena until one more step of every episode fits."""
-        self.arena = ensure_room(self.arena, self.sizes, self.config.passes, self.config.memory_limit_mb << 20)
+    def make_room(self, num_passes: int | None = None) -> None:
+        """Grows the arena until one more step of every episode fits, or so many passes of it."""
+        passes = self.config.passes if num_passes is None else num_passes
+        self.arena = ensure_room(self.arena, self.sizes, passes, self.config.memory_limit_mb << 20)
 
     def start(self, slots: NDArray[np.intp], states: States, seeds: NDArray[np.uint64]) -> None:
         """Begins an episode in each of `slots` [k] at `states`, uint8 [k, S]. Their values are still missing."""
