@@ -30,6 +30,7 @@ Parts of your own, known by name to configs and to the command line (`--import M
 
 Worlds of your own:
 
+- `from_steps(world)` makes a domain of a world that is written one state at a time;
 - `Domain` is what a world offers;
 - `register_domain` makes a class of domains known by name;
 - `make_domain(config)` builds the domain that a config describes;
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from bathysphere.agents.loading import load_agent
     from bathysphere.config.presets import register_preset
     from bathysphere.config.run import RunConfig
+    from bathysphere.domains.adapters.per_state import from_steps
     from bathysphere.domains.base import Domain
     from bathysphere.domains.registry import make_domain, register_domain
     from bathysphere.planning.best_first import BestFirst, BestFirstConfig
@@ -77,6 +79,7 @@ __all__ = [
     "SearchConfig",
     "check_domain",
     "evaluate",
+    "from_steps",
     "joint",
     "load_agent",
     "load_run",
@@ -103,6 +106,7 @@ _HOMES = {
     "SearchConfig": "bathysphere.planning",
     "check_domain": "bathysphere.testing",
     "evaluate": "bathysphere.agents.evaluation",
+    "from_steps": "bathysphere.domains.adapters.per_state",
     "joint": "bathysphere.planning.graph.risk",
     "load_agent": "bathysphere.agents.loading",
     "load_run": "bathysphere.runs.run",

@@ -1,4 +1,4 @@
-"""The one exception that speaks to a person, and the hint that most of its sentences end with."""
+"""The exceptions that speak to a person, and the hint that most of their sentences end with."""
 
 from __future__ import annotations
 
@@ -11,6 +11,23 @@ class BathysphereError(ValueError):
 
     The command line prints the sentence without a traceback; `--debug` shows both.
     """
+
+
+class WorldError(BathysphereError):
+    """Something that a world of the user's does wrong.
+
+    Attributes:
+      name: of this kind of mistake, short, words joined by hyphens.
+      seen: a sentence, what happened, with the state and the action.
+      fix: a sentence, how to mend it.
+    """
+
+    def __init__(self, name: str, seen: str, fix: str) -> None:
+        super().__init__(f"{seen} {fix}")
+        self.name, self.seen, self.fix = name, seen, fix
+
+    def __reduce__(self) -> tuple[type[WorldError], tuple[str, str, str]]:
+        return type(self), (self.name, self.seen, self.fix)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

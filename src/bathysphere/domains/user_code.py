@@ -13,6 +13,7 @@ import importlib.util
 import inspect
 import re
 import sys
+import sysconfig
 import traceback
 from contextlib import contextmanager
 from pathlib import Path
@@ -185,11 +186,10 @@ def _own_errors(module: str) -> Iterator[None]:
 
 
 def where(error: BaseException) -> str:
-    """Returns " (FILE, line N)": the innermost line outside this package that led to an error, if there is one."""
-    own, first = str(Path(__file__).parents[1]), str(Path(importlib.__file__).parent)
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((own, first, "<"))
-    ]
+    """Returns " (FILE, line N)": the innermost line of the user's own code that led to an error, if there is one."""
+    libraries = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
+    others = (str(Path(__file__).parents[1]), *libraries, "<")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(others)]
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
     return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""

@@ -1,0 +1,37 @@
+"""What goes wrong inside the user's code, told as a sentence that says where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bathysphere.domains.user_code import where
+from bathysphere.errors import BathysphereError, WorldError
+
+_LONGEST = 200  # characters of a state in a sentence
+
+
+def shown(thing: object) -> str:
+    """Returns an object as a sentence shows it."""
+    text = repr(thing)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+
+
+def explained(error: Exception, what: str) -> WorldError:
+    """Returns what `what` of a world raised, with the file and the line of the user's code."""
+    told = f"{what} raised {type(error).__name__}: {str(error).rstrip('.')}{where(error)}."
+    if "read-only" in str(error):
+        return WorldError("changes-its-argument", told, "Work on a copy of the state: state = state.copy().")
+    return WorldError("exception", told, "Mend it there; with --debug the command line shows the whole traceback.")
+
+
+@contextmanager
+def user_code(what: str, *things: object) -> Iterator[None]:
+    """Turns exceptions of the user's code into a sentence; `things` are what it was called with."""
+    try:
+        yield
+    except BathysphereError:
+        raise
+    except Exception as error:
+        called = f"{what}({', '.join(map(shown, things))})" if things else what
+        raise explained(error, called) from error
