@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bathysphere.domains.adapters.calling import explained, shown, user_code
 from bathysphere.domains.adapters.packing import Packer
 from bathysphere.domains.adapters.seen import Seen
-from bathysphere.domains.adapters.calling import explained, shown, user_code
 from bathysphere.domains.base import States, Successors, as_rows
 from bathysphere.errors import BathysphereError, WorldError
 
