@@ -73,7 +73,9 @@ def understands(argv: list[str], run: Path, monkeypatch: pytest.MonkeyPatch) -> 
     real = common.tyro.cli
 
     def stop(*arguments, **rest):
-        real(*arguments, **rest)
+        options = real(*arguments, **rest)
+        if rest["description"].startswith("The arguments of my_world"):
+            return options  # of the world alone; the others are read next
         raise Understood
 
     with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
@@ -86,6 +88,40 @@ def understands(argv: list[str], run: Path, monkeypatch: pytest.MonkeyPatch) -> 
             return ended.code in (0, None)
 
 
+WORLD = """
+import numpy as np
+from bathysphere.domains.base import Categories, Successors
+
+class MyWorld:
+    name, state_size, action_names, max_steps = "MyWorld", 1, ("stay", "on"), 30
+
+    def __init__(self, size: int = 5):
+        self.size, self.observation = size, Categories((1,), size)
+
+    def initial(self, n, rng):
+        return np.zeros((n, 1), np.uint8)
+
+    def successors(self, states):
+        after = np.minimum(states + [[0, 1]], self.size - 1).astype(np.uint8)
+        over = after == self.size - 1
+        return Successors(after[:, :, None], 1.0 * (over & (states < self.size - 1)), over, over)
+
+    def observe(self, states):
+        return states.astype(np.int32)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder in which a reader might try the commands."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "my_world.py").write_text(WORLD, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("my_world", None)
+
+
 @pytest.fixture(scope="module")
 def small_run(tmp_path_factory):
     path = tmp_path_factory.mktemp("docs") / "run"
@@ -94,8 +130,8 @@ def small_run(tmp_path_factory):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")])
+@pytest.mark.usefixtures("folder")
 def test_commands_are_understood(page, small_run, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
     for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
         words = shlex.split(line.partition(" > ")[0].rpartition(" | ")[2], comments=True)
         if not words:
@@ -104,7 +140,17 @@ def test_commands_are_understood(page, small_run, monkeypatch, capsys):
         assert understands(words[1:], small_run, monkeypatch), f"{page}: {line}\n{capsys.readouterr().err}"
 
 
-@pytest.mark.parametrize("line", ["train deep-sea --domain.sise 3", "evaluate", "trian", "levels make --count 3"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train deep-sea --domain.sise 3",
+        "evaluate",
+        "trian",
+        "levels make --count 3",
+        "train my_world:MyWorld --setps 3",
+    ],
+)
+@pytest.mark.usefixtures("folder")
 def test_a_wrong_command_is_not_understood(line, small_run, monkeypatch):
     assert not understands(line.split(), small_run, monkeypatch)
 

@@ -9,6 +9,7 @@ from typing import Any
 from bathysphere.config.presets import PRESETS, describe_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.domains.registry import domain_names, find_domain
+from bathysphere.domains.worlds import GymnasiumConfig, ObjectConfig, PythonConfig
 from bathysphere.planning.best_first import BestFirstConfig
 from bathysphere.planning.config import SearchConfig
 from tools.fields import Field, cell, code, explained_fields
@@ -24,6 +25,9 @@ default below. `bathysphere train PRESET --help-expert` shows a preset's own.
 """
 
 
+_OUTSIDE = {"a world of yours": PythonConfig, "gymnasium": GymnasiumConfig, "an object": ObjectConfig}
+
+
 def config_page() -> str:
     """Returns the page."""
     parts = [_START, _section("", RunConfig, "The run")]
@@ -31,6 +35,8 @@ def config_page() -> str:
         domain_class: Any = find_domain(name)
         if domain_class.__module__.startswith("bathysphere."):
             parts.append(_section("domain", domain_class.Config, f"domain: {name}"))
+    for title, config in _OUTSIDE.items():
+        parts.append(_section("domain", config, f"domain: {title}"))
     parts.append(_section("search", SearchConfig, "search: mcts"))
     parts.append(_section("search", BestFirstConfig, "search: best-first, levin, phs"))
     for field in dataclasses.fields(RunConfig):
