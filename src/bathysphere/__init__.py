@@ -34,6 +34,7 @@ Worlds of your own:
 - `Domain` is what a world offers;
 - `register_domain` makes a class of domains known by name;
 - `make_domain(config)` builds the domain that a config describes;
+- `check(world)` says what is wrong with a world and how to mend it, and what it is;
 - `check_domain(domain, rng)` names the first promise that a domain does not keep.
 
 And `BathysphereError` is what bad input raises.
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from bathysphere.agents.agent import Agent
     from bathysphere.agents.evaluation import evaluate
     from bathysphere.agents.loading import load_agent
+    from bathysphere.checking.world import check
     from bathysphere.config.presets import register_preset
     from bathysphere.config.run import RunConfig
     from bathysphere.domains.adapters.per_state import from_steps
@@ -77,6 +79,7 @@ __all__ = [
     "Run",
     "RunConfig",
     "SearchConfig",
+    "check",
     "check_domain",
     "evaluate",
     "from_steps",
@@ -104,6 +107,7 @@ _HOMES = {
     "Run": "bathysphere.runs.run",
     "RunConfig": "bathysphere.config.run",
     "SearchConfig": "bathysphere.planning",
+    "check": "bathysphere.checking.world",
     "check_domain": "bathysphere.testing",
     "evaluate": "bathysphere.agents.evaluation",
     "from_steps": "bathysphere.domains.adapters.per_state",

@@ -28,9 +28,37 @@ from bathysphere.domains.base import (
 )
 from bathysphere.domains.presentation import picture_of, text_of
 
+# How to mend what breaks a promise, by its name.
+_FIXES = {
+    "description": "Domain in bathysphere.domains.base says what each attribute is.",
+    "array": "Make the array of this type and shape, or convert it with astype.",
+    "start-not-from-rng": "Draw everything that is random from rng, the generator that initial gets.",
+    "numbered-starts": "Seed a generator with the stream and the number, and draw the state from that.",
+    "reward-not-finite": "Return finite numbers; a large negative one can stand for what must not happen.",
+    "solved-without-done": "Set terminal wherever solved is set.",
+    "changes-its-argument": "Work on a copy: states = states.copy().",
+    "not-deterministic": "Compute answers from the arguments alone; what else they depend on belongs into the state.",
+    "looks-at-neighbours": "Compute each row from itself; look for what works along the first axis (sum, sort, any).",
+    "terminal-state": "Leave states that are over as they are: the same bytes, reward 0, terminal, solved as before.",
+    "observation-not-finite": "Return finite numbers; networks cannot learn from others.",
+    "category-out-of-range": "Declare all categories, Categories(shape, how_many), and number them from 0.",
+    "compiled-rules": "Write every entry of every output, from numbers, cells and state alone; or leave the rules out.",
+    "pictures": "Draw every state in one size as uint8 [height, width, 3], and as text that is not empty.",
+}
+
 
 class ConformanceError(AssertionError):
-    """A domain breaks a promise of the `Domain` contract."""
+    """A domain breaks a promise of the `Domain` contract.
+
+    Attributes:
+      name: of the promise, short, words joined by hyphens.
+      seen: a sentence, what was promised and what happened.
+      fix: a sentence, how to mend it.
+    """
+
+    def __init__(self, name: str, seen: str) -> None:
+        self.name, self.seen, self.fix = name, seen, _FIXES[name]
+        super().__init__(f"{self.seen} {self.fix}")
 
 
 def check_domain(domain: Domain, rng: np.random.Generator, num_states: int = 200) -> None:
@@ -67,7 +95,7 @@ def walk(domain: Domain, rng: np.random.Generator, num_states: int) -> States:
     met = [states]
     for _ in range(max(1, num_states // num_walks - 1)):
         out = domain.successors(states.copy())
-        _check_shapes(domain, states, out)
+        check_shapes(domain, states, out)
         actions = rng.integers(len(domain.action_names), size=num_walks)
         states = out.states[np.arange(num_walks), actions]
         met.append(states)
@@ -78,14 +106,15 @@ def walk(domain: Domain, rng: np.random.Generator, num_states: int) -> States:
 
 def check_description(domain: Domain) -> None:
     """The attributes are there and make sense."""
-    _require(bool(domain.name) and isinstance(domain.name, str), "name must be a non-empty string.")
-    _require(domain.state_size >= 1, f"state_size must be at least 1; it is {domain.state_size}.")
+    _require(bool(domain.name) and isinstance(domain.name, str), "description", "name must be a non-empty string.")
+    _require(domain.state_size >= 1, "description", f"state_size must be at least 1; it is {domain.state_size}.")
     names = domain.action_names
     unique = len(names) >= 1 and len(set(names)) == len(names)
-    _require(unique, f"action_names must be distinct and at least one; they are {names}.")
-    _require(domain.max_steps >= 1, f"max_steps must be at least 1; it is {domain.max_steps}.")
+    _require(unique, "description", f"action_names must be distinct and at least one; they are {names}.")
+    _require(domain.max_steps >= 1, "description", f"max_steps must be at least 1; it is {domain.max_steps}.")
     _require(
         isinstance(domain.observation, Features | Categories),
+        "description",
         f"observation must be Features or Categories; it is {domain.observation!r}.",
     )
 
@@ -98,7 +127,7 @@ def check_initial(domain: Domain, rng: np.random.Generator) -> None:
     _require_array("initial(0, rng)", domain.initial(0, rng), np.uint8, (0, domain.state_size))
     rng.bit_generator.state = before
     same = np.array_equal(domain.initial(5, rng), states)
-    _require(same, "initial must give the same states for the same generator; it did not. Draw from rng only.")
+    _require(same, "start-not-from-rng", "initial must give the same states for the same generator; it did not.")
 
 
 def check_numbered_starts(domain: Domain) -> None:
@@ -110,36 +139,54 @@ def check_numbered_starts(domain: Domain) -> None:
     _require_array("numbered starts 4, 0, 4", states, np.uint8, (3, domain.state_size))
     again = domain.numbered_starts(1)
     same = again is not None and np.array_equal(again.take(numbers[:2], none), states[:2])
-    _require(same and np.array_equal(states[0], states[2]), "numbered starts must follow from the number; they do not.")
+    _require(
+        same and np.array_equal(states[0], states[2]),
+        "numbered-starts",
+        "numbered starts must follow from the number; they do not.",
+    )
 
 
 def check_successors(domain: Domain, states: States) -> None:
     """Successors have the promised shapes and dtypes, also of no states at all; rewards are finite."""
     out = domain.successors(states)
-    _check_shapes(domain, states, out)
-    _check_shapes(domain, states[:0], domain.successors(states[:0]))
-    _require(bool(np.isfinite(out.rewards).all()), "rewards must be finite; some are not.")
+    check_shapes(domain, states, out)
+    check_shapes(domain, states[:0], domain.successors(states[:0]))
+    _require(bool(np.isfinite(out.rewards).all()), "reward-not-finite", "rewards must be finite; some are not.")
     both = bool((out.terminal | ~out.solved).all())
-    _require(both, "solved must imply terminal; a successor is solved and the episode goes on.")
+    _require(both, "solved-without-done", "solved must imply terminal; a successor is solved and the episode goes on.")
 
 
 def check_purity(domain: Domain, states: States) -> None:
     """Functions leave their arguments alone, and equal states give equal answers, whatever came before."""
     untouched = states.copy()
     first = copy.deepcopy(domain.successors(states))
-    _require(np.array_equal(states, untouched), "successors must not change its argument; it did.")
+    _require(
+        np.array_equal(states, untouched), "changes-its-argument", "successors must not change its argument; it did."
+    )
     domain.successors(states[::-1].copy())
     again = domain.successors(states)
     for name, before, after in _pairs(first, again):
         equal = np.array_equal(before, after)
-        _require(equal, f"successors must be deterministic; {name} differ between two calls with equal states.")
+        _require(
+            equal,
+            "not-deterministic",
+            f"successors must be deterministic; {name} differ between two calls with equal states.",
+        )
     seen = domain.observe(states).copy()
-    _require(np.array_equal(states, untouched), "observe must not change its argument; it did.")
-    _require(np.array_equal(domain.observe(states), seen), "observe must be deterministic; two calls differ.")
+    _require(np.array_equal(states, untouched), "changes-its-argument", "observe must not change its argument; it did.")
+    _require(
+        np.array_equal(domain.observe(states), seen),
+        "not-deterministic",
+        "observe must be deterministic; two calls differ.",
+    )
     state = untouched[0].copy()
     picture_of(domain, state)
     text_of(domain, state)
-    _require(np.array_equal(state, untouched[0]), "render and text must not change their argument; one did.")
+    _require(
+        np.array_equal(state, untouched[0]),
+        "changes-its-argument",
+        "render and text must not change their argument; one did.",
+    )
 
 
 def check_batching(domain: Domain, states: States) -> None:
@@ -150,9 +197,15 @@ def check_batching(domain: Domain, states: States) -> None:
         one = domain.successors(states[i : i + 1])
         for name, whole, part in _pairs(batch, one):
             equal = np.array_equal(whole[i], part[0])
-            _require(equal, f"successors of a batch must equal those of its states alone; {name} differ (row {i}).")
+            _require(
+                equal,
+                "looks-at-neighbours",
+                f"successors of a batch must equal those of its states alone; {name} differ (row {i}).",
+            )
         equal = np.array_equal(seen[i], domain.observe(states[i : i + 1])[0])
-        _require(equal, f"observe of a batch must equal that of its states alone; row {i} differs.")
+        _require(
+            equal, "looks-at-neighbours", f"observe of a batch must equal that of its states alone; row {i} differs."
+        )
 
 
 def check_terminal_states(domain: Domain, states: States) -> None:
@@ -164,12 +217,19 @@ def check_terminal_states(domain: Domain, states: States) -> None:
     after = domain.successors(ends)
     _require(
         bool((after.states == ends[:, None]).all()),
+        "terminal-state",
         "a terminal state must lead to itself; its bytes changed.",
     )
-    _require(bool((after.rewards == 0).all()), "a terminal state must earn reward 0; it earned something else.")
-    _require(bool(after.terminal.all()), "successors of a terminal state must be terminal; one is not.")
+    _require(
+        bool((after.rewards == 0).all()),
+        "terminal-state",
+        "a terminal state must earn reward 0; it earned something else.",
+    )
+    _require(
+        bool(after.terminal.all()), "terminal-state", "successors of a terminal state must be terminal; one is not."
+    )
     kept = bool((after.solved == solved[:, None]).all())
-    _require(kept, "a terminal state must stay solved or unsolved; it changed.")
+    _require(kept, "terminal-state", "a terminal state must stay solved or unsolved; it changed.")
 
 
 def check_observations(domain: Domain, states: States) -> None:
@@ -178,13 +238,17 @@ def check_observations(domain: Domain, states: States) -> None:
     spec = domain.observation
     if isinstance(spec, Features):
         _require_array("observe", seen, np.float32, (len(states), spec.size))
-        _require(bool(np.isfinite(seen).all()), "observations must be finite; some are not.")
+        _require(bool(np.isfinite(seen).all()), "observation-not-finite", "observations must be finite; some are not.")
         return
     dtype = np.uint8 if seen.dtype == np.uint8 else np.int32
     _require_array("observe", seen, dtype, (len(states), *spec.shape))
     low, high = int(seen.min()), int(seen.max())
     inside = low >= 0 and high < spec.num_categories
-    _require(inside, f"observations must be in 0..{spec.num_categories - 1}; they span {low}..{high}.")
+    _require(
+        inside,
+        "category-out-of-range",
+        f"observations must be in 0..{spec.num_categories - 1}; they span {low}..{high}.",
+    )
 
 
 def check_compiled_rules(domain: Domain, states: States) -> None:
@@ -193,7 +257,11 @@ def check_compiled_rules(domain: Domain, states: States) -> None:
         return
     rules = domain.compiled_rules()
     num_cells = math.prod(domain.observation.shape) if isinstance(domain.observation, Categories) else 0
-    _require(num_cells == 1, f"compiled rules are for observations of one category; they are {domain.observation}.")
+    _require(
+        num_cells == 1,
+        "compiled-rules",
+        f"compiled rules are for observations of one category; they are {domain.observation}.",
+    )
     _require_array("compiled_rules' numbers", rules.numbers, np.float64, (rules.numbers.size,))
     _require_array("compiled_rules' cells", rules.cells, np.uint8, (rules.cells.size,))
     # As the planner compiles them, whatever the domain itself has made of them.
@@ -207,10 +275,12 @@ def check_compiled_rules(domain: Domain, states: States) -> None:
         successors(rules.numbers, rules.cells, state, *written)
         for name, one, other in zip(Successors._fields, expected, written, strict=True):
             equal = np.array_equal(one, other)
-            _require(equal, f"compiled rules must say what successors says; {name} differ (row {i}).")
-        _require(np.array_equal(state, states[i]), "compiled rules must not change the state; they did.")
+            _require(equal, "compiled-rules", f"compiled rules must say what successors says; {name} differ (row {i}).")
+        _require(
+            np.array_equal(state, states[i]), "compiled-rules", "compiled rules must not change the state; they did."
+        )
         equal = category(rules.numbers, rules.cells, state) == seen[i].item()
-        _require(equal, f"compiled rules must say what observe says; the category differs (row {i}).")
+        _require(equal, "compiled-rules", f"compiled rules must say what observe says; the category differs (row {i}).")
 
 
 def check_pictures(domain: Domain, states: States) -> None:
@@ -220,12 +290,16 @@ def check_pictures(domain: Domain, states: States) -> None:
         pictures = [domain.render(state) for state in shown]
         for picture in pictures:
             good = isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3
-            _require(good and picture.shape[2] == 3, "render must return uint8 [height, width, 3]; it did not.")
+            _require(
+                good and picture.shape[2] == 3, "pictures", "render must return uint8 [height, width, 3]; it did not."
+            )
         shapes = {picture.shape for picture in pictures}
-        _require(len(shapes) == 1, f"render must draw all states in one size; got {sorted(shapes)}.")
+        _require(len(shapes) == 1, "pictures", f"render must draw all states in one size; got {sorted(shapes)}.")
     if isinstance(domain, TextRenderer):
         for text in map(domain.text, shown):
-            _require(isinstance(text, str) and bool(text), "text must return a non-empty string; it did not.")
+            _require(
+                isinstance(text, str) and bool(text), "pictures", "text must return a non-empty string; it did not."
+            )
 
 
 def _pairs(one: Successors, other: Successors) -> list[tuple[str, NDArray[np.generic], NDArray[np.generic]]]:
@@ -233,7 +307,8 @@ def _pairs(one: Successors, other: Successors) -> list[tuple[str, NDArray[np.gen
     return [(name, getattr(one, name), getattr(other, name)) for name in Successors._fields]
 
 
-def _check_shapes(domain: Domain, states: States, out: Successors) -> None:
+def check_shapes(domain: Domain, states: States, out: Successors) -> None:
+    """Successors of `states` have the promised shapes and types."""
     shape = (len(states), len(domain.action_names))
     _require_array("successors' states", out.states, np.uint8, (*shape, domain.state_size))
     _require_array("successors' rewards", out.rewards, np.float64, shape)
@@ -244,11 +319,11 @@ def _check_shapes(domain: Domain, states: States, out: Successors) -> None:
 def _require_array(name: str, array: NDArray[np.generic], dtype: Callable[..., object], shape: tuple[int, ...]) -> None:
     expected = f"{np.dtype(dtype).name} {list(shape)}"  # type: ignore[call-overload]
     good = isinstance(array, np.ndarray)
-    _require(good, f"{name} must be an array, {expected}; it is {type(array).__name__}.")
+    _require(good, "array", f"{name} must be an array, {expected}; it is {type(array).__name__}.")
     actual = f"{array.dtype.name} {list(array.shape)}"
-    _require(actual == expected, f"{name} must be {expected}; it is {actual}.")
+    _require(actual == expected, "array", f"{name} must be {expected}; it is {actual}.")
 
 
-def _require(promise_kept: bool, sentence: str) -> None:
+def _require(promise_kept: bool, name: str, sentence: str) -> None:
     if not promise_kept:
-        raise ConformanceError(sentence)
+        raise ConformanceError(name, sentence)

@@ -35,7 +35,7 @@ def test_a_mistyped_verb_gets_a_suggestion(capsys):
         "error: There is no verb 'plya'. Did you mean 'play'? 'bathysphere --help' explains them.\n"
     )
     assert cli.main(["xyzzy"]) == 2
-    assert "Choose one of: train, evaluate" in capsys.readouterr().err
+    assert "Choose one of: train, check, evaluate" in capsys.readouterr().err
 
 
 def test_errors_are_sentences_and_debug_adds_the_traceback(capsys, monkeypatch):

@@ -12,6 +12,7 @@ from bathysphere.errors import BathysphereError, did_you_mean
 # verb -> (module with `run(argv) -> int`, one line of help)
 VERBS: dict[str, tuple[str, str]] = {
     "train": ("bathysphere.cli.train", "train a preset, or continue a run"),
+    "check": ("bathysphere.cli.check", "say what is wrong with a world, and how to mend it"),
     "evaluate": ("bathysphere.cli.evaluate", "let an agent play, and count its wins"),
     "watch": ("bathysphere.cli.watch", "watch an agent play, in the terminal or as a film"),
     "solve": ("bathysphere.cli.solve", "solve Sokoban levels of your own"),

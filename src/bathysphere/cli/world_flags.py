@@ -11,10 +11,10 @@ import tyro
 
 from bathysphere.cli.common import parse
 from bathysphere.config.presets import PRESETS
-from bathysphere.config.start import Start, find_start, find_world_or_preset
+from bathysphere.config.start import Start, changed, find_start, find_world_or_preset
 from bathysphere.domains.base import DomainConfig
 from bathysphere.domains.user_code import find_named
-from bathysphere.domains.worlds import GymnasiumConfig, ObjectConfig, PythonConfig, settings_class
+from bathysphere.domains.worlds import GymnasiumConfig, ObjectConfig, PythonConfig, find_world, settings_class
 from bathysphere.storage.plain import read_as, to_plain
 
 _PREFIX = "--domain."
@@ -47,9 +47,14 @@ def start_of(what: str, argv: Sequence[str]) -> tuple[Start, list[str]]:
     if not is_from_outside(config):
         return find_start(what), list(argv)
     own, rest = _split(argv)
-    if "--help" in argv or "-h" in argv:
-        own = []
-    return find_start(what, _read(config, own, what)), rest
+    return find_start(what, _read(config, own, f"train {what}")), rest
+
+
+def world_of(what: str, argv: Sequence[str], verb: str) -> tuple[DomainConfig, list[str]]:
+    """Returns the config of a world with the flags that follow its name, and the arguments that are left."""
+    config = find_world(what)
+    own, rest = _split(argv)
+    return changed(config, _read(config, own, f"{verb} {what}")), rest
 
 
 def is_from_outside(config: DomainConfig) -> bool:
@@ -68,15 +73,16 @@ def flags_of(config: DomainConfig) -> Any:
 
 
 def _kind_of(config: DomainConfig) -> type:
-    return settings_class(find_named(config.world)) if isinstance(config, PythonConfig) else GymnasiumFlags
+    if isinstance(config, PythonConfig):
+        return settings_class(find_named(config.world))
+    return GymnasiumFlags if isinstance(config, GymnasiumConfig) else type(config)
 
 
-def _read(config: DomainConfig, argv: list[str], what: str) -> dict[str, Any]:
+def _read(config: DomainConfig, argv: list[str], verb: str) -> dict[str, Any]:
     kind = _kind_of(config)
     section: Any = make_dataclass("Options", [("domain", kind)], frozen=True)
-    parsed = parse(
-        section, argv, f"train {what}", f"The arguments of {what}.", config=(tyro.conf.AvoidSubcommands,)
-    ).domain
+    about = f"The arguments of {verb.partition(' ')[2]}."
+    parsed = parse(section, argv, verb, about, config=(tyro.conf.AvoidSubcommands,)).domain
     plain = to_plain(parsed) if is_dataclass(parsed) else {}
     given = {word.removeprefix(_PREFIX).partition("=")[0].replace("-", "_").partition(".")[0] for word in argv}
     chosen = {each.name: plain[each.name] for each in fields(kind) if each.name in given}
@@ -99,7 +105,9 @@ def _argument(text: str) -> tuple[str, Any]:
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Parts the flags of the world, with their values, from the others."""
+    """Parts the flags of the world, with their values, from the others; asked for help there are none."""
+    if "--help" in argv or "-h" in argv:
+        return [], list(argv)
     own: list[str] = []
     rest: list[str] = []
     into = rest

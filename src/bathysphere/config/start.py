@@ -33,13 +33,13 @@ def find_start(what: Any, domain: Mapping[str, Any] | DomainConfig | None = None
     if isinstance(what, str) and what in PRESETS:
         what = find_preset(what)
     if isinstance(what, RunConfig):
-        return Start(what if domain is None else replace(what, domain=_changed(what.domain, domain)), [])
+        return Start(what if domain is None else replace(what, domain=changed(what.domain, domain)), [])
     if isinstance(what, str):
-        config = _changed(find_world_or_preset(what), domain)
+        config = changed(find_world_or_preset(what), domain)
         return Start(*choose(make_domain(config), config))
     config, made = describe(what)
     if domain is not None:
-        config = _changed(config, domain)
+        config = changed(config, domain)
         made = make_domain(config)
     return Start(*choose(made, config))
 
@@ -65,11 +65,12 @@ def find_world_or_preset(name: str) -> DomainConfig:
         ) from None
 
 
-def _changed(config: DomainConfig, changes: Mapping[str, Any] | DomainConfig | None) -> DomainConfig:
+def changed(config: DomainConfig, changes: Mapping[str, Any] | DomainConfig | None) -> DomainConfig:
+    """Returns the config of a world with some settings changed, by name; or with all of them."""
     if changes is None or isinstance(changes, DomainConfig):
         return config if changes is None else changes
     changes = dict(changes)
     if isinstance(config, PythonConfig) and not changes.keys() <= {"name", "world", "settings", "source"}:
         changes = {"settings": changes}
-    changed: DomainConfig = read_as(DomainConfig, merge(to_plain(config), changes))
-    return changed
+    other: DomainConfig = read_as(DomainConfig, merge(to_plain(config), changes))
+    return other

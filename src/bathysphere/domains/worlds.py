@@ -87,7 +87,7 @@ def as_domain(world: Any, **settings: Any) -> Domain:
       **settings: arguments for that class or function.
     """
     is_maker = _is_maker(world)
-    made = _called(world, settings) if is_maker else world
+    made = build(world, **settings)
     if isinstance(made, Domain):
         return made
     # A simulator may be needed more than once.
@@ -101,6 +101,11 @@ def as_domain(world: Any, **settings: Any) -> Domain:
         f"{type(made).__name__} is no world. A world has start and step (one state at a time), or is a Domain, or a "
         f"Gymnasium or dm_env environment.{_missing(made)}"
     )
+
+
+def build(world: Any, **settings: Any) -> Any:
+    """Returns what a class or function of a user's makes; an object as it is."""
+    return _called(world, settings) if _is_maker(world) else world
 
 
 def describe(world: Any) -> tuple[DomainConfig, Domain]:
