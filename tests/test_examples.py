@@ -5,6 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
+import bathysphere
+from bathysphere.testing import check_domain
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -30,6 +35,32 @@ def test_minimal_tells_the_same_story_twice(tmp_path):
 
 def test_agent_in_gym(tmp_path):
     assert _run("agent_in_gym.py", cwd=tmp_path).startswith("solved: ")
+
+
+def test_sliding_tiles(tmp_path):
+    out = _run("sliding_tiles.py", "10000", cwd=tmp_path)
+    assert "the fewest possible are 19.9 steps" in out
+    [won] = re.findall(r"solves (\d+) of 100 new boards", out)
+    assert int(won) > 50
+
+
+def test_sliding_tiles_twice_is_one_puzzle(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    from sliding_tiles import FastTiles, SlidingTiles
+
+    one_at_a_time, many = SlidingTiles(), FastTiles()
+    check_domain(bathysphere.from_steps(one_at_a_time), np.random.default_rng(0))
+    check_domain(many, np.random.default_rng(0))
+    boards = many.initial(50, np.random.default_rng(1))
+    out = many.successors(boards)
+    for board, after, rewards, over in zip(
+        boards.tolist(), out.states.tolist(), out.rewards, out.terminal, strict=True
+    ):
+        expected = [one_at_a_time.step(tuple(board), action) for action in one_at_a_time.actions]
+        assert expected == list(zip(map(tuple, after), rewards, over, strict=True))
+    code = (EXAMPLES / "sliding_tiles.py").read_text().partition("MOVES")[2].partition("class FastTiles")[0]
+    lines = [line for line in code.splitlines() if line.strip() and '"""' not in line]
+    assert len(lines) <= 25
 
 
 def test_demo(tmp_path):
