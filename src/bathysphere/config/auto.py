@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bathysphere.config.run import CheckpointConfig, RunConfig
-from bathysphere.domains.base import Categories, Domain, DomainConfig, Features
+from bathysphere.domains.base import Categories, Domain, DomainConfig, Explored, Features
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.masks import MaskConfig
@@ -51,7 +51,7 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
       config: what describes it.
     """
     look = look_around(domain)
-    choices: list[Choice] = []
+    choices = [Choice(*finding) for finding in domain.findings] if isinstance(domain, Explored) else []
     scale = look.reward or 1.0
     discount = 1.0 - 1.0 / max(domain.max_steps, 20)
     discount = float(np.clip(round(discount, 4), 0.95, 0.999))

@@ -239,6 +239,36 @@ class Hopeless(Protocol):
         ...
 
 
+class Finding(NamedTuple):
+    """Something that a domain found out about itself by trying."""
+
+    what: str  # in a few words
+    reason: str
+
+
+@runtime_checkable
+class Explored(Protocol):
+    """What a domain that had to be tried out may offer: what was found, for the person who trains in it."""
+
+    findings: Sequence[Finding]
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """What a domain may offer whose rows alone do not lead back to its states: what a resumed process must know.
+
+    It is saved with the planners that use the domain.
+    """
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns everything as arrays."""
+        ...
+
+    def load_state_dicts(self, states: Sequence[Mapping[str, NDArray[Any]]]) -> None:
+        """Adds what the `state_dict` of domains like this one returned, in this process or others."""
+        ...
+
+
 class FinishedEpisode(Protocol):
     """What observers see of an episode of T steps. The state reached last is not among `states`."""
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, Starts
+from bathysphere.domains.base import Domain, Model, Remembers, Starts
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
@@ -57,6 +57,7 @@ class Workers:
 
     def __init__(self, plan: Plan, mine: list[Worker]) -> None:
         self._numbers = [worker.number for worker in mine]
+        self._domain = plan.domain
         self._is_stopped = False
         self._planners = [
             make_planner(
@@ -113,10 +114,15 @@ class Workers:
         state: dict[str, NDArray[Any]] = {}
         for number, planner in zip(self._numbers, self._planners, strict=True):
             state |= prefixed(f"worker{number}.", planner.state_dict())
+        if isinstance(self._domain, Remembers):
+            state |= prefixed(f"domain{self._numbers[0]}.", self._domain.state_dict())
         return state
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores these workers from what all of the pool's returned."""
+        if isinstance(self._domain, Remembers):  # what any process knew, since workers may be grouped otherwise now
+            names = sorted({name.partition(".")[0] for name in state if name.startswith("domain")})
+            self._domain.load_state_dicts([section(state, f"{name}.") for name in names])
         for number, planner in zip(self._numbers, self._planners, strict=True):
             planner.load_state_dict(section(state, f"worker{number}."))
 

@@ -1,15 +1,118 @@
-"""A domain out of a Gymnasium environment."""
+"""Domains out of Gymnasium environments: any that can be copied, or one whose state the user saves and restores."""
 
 from __future__ import annotations
 
+import importlib
+import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bathysphere.domains.adapters.calling import user_code
+from bathysphere.domains.adapters.simulated import SimulatedDomain
 from bathysphere.domains.base import Categories, Features, ObservationSpec, States, Successors, as_rows
+from bathysphere.domains.user_code import where
+from bathysphere.domains.worlds import GymnasiumConfig
 from bathysphere.errors import BathysphereError
+
+_PACKAGES = {"ALE": "ale_py", "BabyAI": "minigrid", "MiniGrid": "minigrid"}  # that know the ids which begin so
+_PLAIN = ("PassiveEnvChecker", "OrderEnforcing", "TimeLimit")  # wrappers that gymnasium.make puts around by itself
+
+
+def from_gymnasium(
+    env: Any,
+    *,
+    key: str | Callable[[Any], Any] | None = None,
+    max_steps: int | None = None,
+    seeds: int | None = None,
+) -> SimulatedDomain:
+    """Returns a deterministic Gymnasium environment with discrete actions as a domain.
+
+    How its state is copied is found out by trying: by its own get_state and set_state or clone_state and restore_state,
+    by pickling, or by a deep copy. `findings` of the domain says what was found. Truncation is no end: time limits
+    are not part of a state. An episode counts as solved if it terminates with `info["is_success"]` or
+    `info["success"]`, or, where info has neither, with a last reward above 0. Actions that `info["action_mask"]` or the
+    environment's `action_masks()` excludes leave the state as it is.
+
+    Args:
+      env: an environment, or a function without arguments that makes one. A function that can be imported also serves
+        in other processes.
+      key: what identifies a state. "observation": what it shows. "snapshot": everything in a copy of the environment
+        (of ALE its RAM), except random generators and counters of a time limit. A function: what it returns for the
+        environment, anything made of numbers, text and containers. None: the observation, if states that look alike
+        also behaved alike in the first walks, otherwise the snapshot.
+      max_steps: the usual time limit; None: the environment's own.
+      seeds: every episode begins with one of so many fixed resets; None: each has its own.
+
+    Raises:
+      WorldError: if the environment is random, cannot be copied, or is of a kind that planners cannot use.
+    """
+    make = env if callable(env) and not hasattr(env, "step") else partial(_itself, env)
+    if not callable(key):
+        with user_code("The environment's factory"):
+            config = _config_of(make(), key, max_steps, seeds)
+        if config is not None:
+            return make_gymnasium(config)
+    return SimulatedDomain(make, key=key, max_steps=max_steps, seeds=seeds)
+
+
+def make_gymnasium(config: GymnasiumConfig) -> SimulatedDomain:
+    """Returns the domain that a config describes."""
+    make = partial(_make_env, config)
+    return SimulatedDomain(make, key=config.key, max_steps=config.max_steps, seeds=config.seeds, config=config)
+
+
+def _itself(env: Any) -> Any:
+    return env
+
+
+def _make_env(config: GymnasiumConfig) -> Any:
+    """Makes the environment that a config names."""
+    import gymnasium
+
+    _register(config.id)
+    try:
+        return gymnasium.make(config.id, disable_env_checker=True, **config.arguments)
+    except Exception as error:
+        known = f" Its arguments are {config.arguments}." if config.arguments else ""
+        raise BathysphereError(f"gymnasium.make({config.id!r}) failed: {error}{where(error)}.{known}") from error
+
+
+def _register(name: str) -> None:
+    """Imports the package that knows an id, if it is one of those that must be imported first."""
+    import gymnasium
+
+    package = next((package for begin, package in _PACKAGES.items() if name.startswith(begin)), None)
+    if package is None or name in gymnasium.registry:
+        return
+    try:
+        importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        raise BathysphereError(
+            f"{name} is an environment of {package}, which is not installed: pip install {package.replace('_', '-')}."
+        ) from error
+
+
+def _config_of(env: Any, key: Any, max_steps: int | None, seeds: int | None) -> GymnasiumConfig | None:
+    """Returns the config that describes an environment completely; None if gymnasium.make alone does not give it."""
+    spec = getattr(env, "spec", None)
+    while env is not env.unwrapped:
+        if type(env).__name__ not in _PLAIN or not type(env).__module__.startswith("gymnasium."):
+            return None
+        env = env.env
+    if spec is None or spec.additional_wrappers or not isinstance(spec.entry_point, str):
+        return None
+    if spec.entry_point.partition(".")[0] not in {"gymnasium", *_PACKAGES.values()}:
+        return None  # another process would not know the id
+    arguments = {name: value for name, value in spec.kwargs.items() if value is not None}
+    try:
+        arguments = json.loads(json.dumps(arguments, allow_nan=False))
+    except (TypeError, ValueError):
+        return None
+    return GymnasiumConfig(spec.id, arguments, key, max_steps or spec.max_episode_steps, seeds)
 
 
 class GymDomain:

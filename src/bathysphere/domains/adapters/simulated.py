@@ -1,0 +1,281 @@
+"""A domain out of an environment that can be put back into a state it was in."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.adapters import digests
+from bathysphere.domains.adapters.calling import user_code
+from bathysphere.domains.adapters.memory import Origins, TransitionMemory, Transitions
+from bathysphere.domains.adapters.observations import Layout
+from bathysphere.domains.adapters.per_state import MAX_STEPS
+from bathysphere.domains.adapters.simulator import Simulator, Step
+from bathysphere.domains.adapters.trial import try_out
+from bathysphere.domains.base import DomainConfig, Finding, States, Successors, as_rows
+from bathysphere.errors import BathysphereError, WorldError
+
+KEYS = ("observation", "snapshot")
+_SNAPSHOT_BYTES = 1 << 28  # of all snapshots that are kept
+_LOOSE_SNAPSHOT = 1 << 16  # what one counts that is no bytes
+_FIRST_SEEDS = 4  # resets that are tried
+
+
+class _Place(NamedTuple):
+    """Where an environment can be brought back to."""
+
+    saved: Any
+    mask: NDArray[np.bool_] | None
+
+
+class SimulatedDomain:
+    """A domain whose rows are what is seen of a state and a digest of what is not.
+
+    A row is the packed observation; 16 bytes more that tell states apart which look alike, unless the observation
+    identifies a state; and a byte for how the episode ended: 0 while it goes on, 1 ended, 2 ended in success. So what
+    networks see follows from the row. To step from a state, the environment is put into it: by a snapshot, or, when
+    that is forgotten or was another process's, by the reset and the actions that led there.
+
+    Args:
+      make: returns the environment, with Gymnasium's interface.
+      key: what identifies a state: "observation", "snapshot", a function of the environment, or None to find out.
+      max_steps: the usual time limit; None: the environment's own.
+      seeds: how many resets there are to begin with; None for any number.
+      config: what describes this domain, if anything does.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        *,
+        key: str | Callable[[Any], Any] | None = None,
+        max_steps: int | None = None,
+        seeds: int | None = None,
+        config: DomainConfig | None = None,
+    ) -> None:
+        _check(key, max_steps, seeds)
+        self._arguments = {"key": key, "max_steps": max_steps, "seeds": seeds, "config": config}
+        self._make, self._seeds = make, seeds
+        if config is not None:
+            self.config = config
+        with user_code("The environment's factory"):
+            env = make()
+        simulator = self._simulator = Simulator(env)
+        self.name: str = env.spec.id if getattr(env, "spec", None) is not None else type(env.unwrapped).__name__
+        self.action_names = _action_names(env.unwrapped, simulator.num_actions)
+        found = try_out(simulator, list(range(min(seeds or _FIRST_SEEDS, _FIRST_SEEDS))), key)
+        self.max_steps, why = (max_steps, None) if max_steps else _time_limit(simulator.chain())
+        self.findings: list[Finding] = [*found.findings, *([why] if why else [])]
+        self._key = key if callable(key) else found.key
+        self._layout = Layout(env.observation_space, found.examples)
+        self.observation = self._layout.spec
+        self._key_bytes = 0 if self._key == "observation" else digests.SIZE
+        self.state_size = self._layout.num_bytes + self._key_bytes + 1
+        self._memory = TransitionMemory(self.state_size, simulator.num_actions)
+        self._origins = Origins()
+        self._places: OrderedDict[bytes, _Place] = OrderedDict()
+        self._places_bytes = 0
+        mode, offered = getattr(env, "render_mode", None), getattr(env, "metadata", {}).get("render_modes", ())
+        if mode == "ansi":
+            self.text = self._text
+        elif mode == "rgb_array" or (mode is None and "rgb_array" in offered):
+            self.render = self._render
+
+    def __reduce__(self) -> Any:
+        return _remade, (self._make, self._arguments)
+
+    def initial(self, n: int, rng: np.random.Generator) -> States:
+        """Resets the environment `n` times, with seeds from `rng`."""
+        rows = b"".join(map(self._reset, rng.integers(self._seeds or 2**31, size=n).tolist()))
+        return np.frombuffer(rows, np.uint8).reshape(n, self.state_size).copy()
+
+    def successors(self, states: States) -> Successors:
+        """Puts the environment into each state and makes a step, once for each action, unless it is remembered."""
+        rows = as_rows(states, self.state_size)
+        num_actions = len(self.action_names)
+        out = Successors.empty(len(rows), num_actions, self.state_size)
+        for number, row in enumerate(rows):
+            if row[-1]:
+                out.states[number], out.rewards[number] = row, 0.0
+            else:
+                out.states[number], out.rewards[number], _ = self._steps_from(row)
+        ends = out.states[:, :, -1]
+        return Successors(out.states, out.rewards, ends > 0, ends == 2)
+
+    def observe(self, states: States) -> NDArray[np.generic]:
+        """Returns what the environment showed in each state."""
+        return self._layout.seen(as_rows(states, self.state_size))
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns how every state that is known was reached."""
+        return self._origins.state_dict()
+
+    def load_state_dicts(self, states: Sequence[Mapping[str, NDArray[Any]]]) -> None:
+        """Adds what the `state_dict` of domains like this one returned."""
+        self._origins.load_state_dicts(states)
+
+    def _reset(self, seed: int) -> bytes:
+        """Begins an episode; returns the row of its first state."""
+        row = self._row(self._simulator.reset(seed))
+        self._origins.add(digests.digest(row), None, seed)
+        return row
+
+    def _steps_from(self, row: States) -> Transitions:
+        data = row.tobytes()
+        key = digests.digest(data)
+        known = self._memory.get(key)
+        if known is None:
+            known = self._try_actions(data, key)
+            self._memory.put(key, known)
+        elif self._origins.touch(key) is None:
+            raise _forgotten(self.name)
+        for action, child in enumerate(known.keys):
+            self._origins.add(child, key, action)
+        return known
+
+    def _try_actions(self, data: bytes, key: bytes) -> Transitions:
+        """Makes every step out of a state."""
+        place, simulator = self._place(key, data), self._simulator
+        rows, rewards = list[bytes](), list[float]()
+        for action in range(simulator.num_actions):
+            if place.mask is not None and not place.mask[action]:
+                rows.append(data)
+                rewards.append(0.0)
+                continue
+            simulator.load(place.saved)
+            step = simulator.step(action)
+            rows.append(self._row(step))
+            rewards.append(step.reward)
+        states = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+        return Transitions(states, np.array(rewards), tuple(map(digests.digest, rows)))
+
+    def _place(self, key: bytes, data: bytes | None = None) -> _Place:
+        """Returns the snapshot of a state; makes it again if it is not kept.
+
+        Args:
+          key: of the state.
+          data: its row, if that is to be checked.
+        """
+        way: list[int] = []
+        at = key
+        while (place := self._places.get(at)) is None:
+            origin = self._origins.touch(at)
+            if origin is None:
+                raise _forgotten(self.name)
+            way.append(origin.number)
+            if origin.parent is None:
+                break
+            at = origin.parent
+        if place is not None and not way:
+            self._places.move_to_end(at)
+            return place
+        step: Step | None = None
+        if place is None:
+            step = self._simulator.reset(way.pop())
+        else:
+            self._simulator.load(place.saved)
+        for action in reversed(way):
+            step = self._simulator.step(action)
+        assert step is not None
+        if data is not None and self._row(step) != data:
+            raise WorldError(
+                "random-step",
+                "The steps that led to a state led elsewhere when they were made again: chance or something outside "
+                "the environment decides them.",
+                "Worlds with chance are not supported yet. 'bathysphere check' tries more steps.",
+            )
+        return self._keep(key, _Place(self._simulator.save(), step.mask))
+
+    def _keep(self, key: bytes, place: _Place) -> _Place:
+        self._places[key] = place
+        self._places_bytes += _size(place)
+        while self._places_bytes > _SNAPSHOT_BYTES:
+            _, oldest = self._places.popitem(last=False)
+            self._places_bytes -= _size(oldest)
+        return place
+
+    def _row(self, step: Step) -> bytes:
+        """Returns the row of the state that the environment is in."""
+        packed = self._layout.pack(step.observation)
+        if self._key == "snapshot":
+            packed += self._simulator.digest()
+        elif callable(self._key):
+            with user_code("key"):
+                packed += digests.digest_of(self._key(self._simulator.env))
+        return packed + bytes([step.ended + step.solved])
+
+    def _render(self, state: States) -> NDArray[np.uint8]:
+        return np.asarray(self._drawn(state, "rgb_array"), np.uint8)
+
+    def _text(self, state: States) -> str:
+        return str(self._drawn(state, "ansi"))
+
+    def _drawn(self, state: States, mode: str) -> Any:
+        """Draws a state in a copy of the environment: windows and the like cannot be copied."""
+        place, simulator = self._place(digests.digest(state.tobytes())), self._simulator
+        kept = simulator.env
+        simulator.load(place.saved)
+        inner = simulator.env.unwrapped
+        if inner.render_mode is None:
+            inner.render_mode = mode
+        try:
+            with user_code("render"):
+                return simulator.env.render()
+        finally:
+            simulator.env = kept
+
+
+def _remade(make: Callable[[], Any], arguments: dict[str, Any]) -> SimulatedDomain:
+    return SimulatedDomain(make, **arguments)
+
+
+def _check(key: Any, max_steps: int | None, seeds: int | None) -> None:
+    if key is not None and key not in KEYS and not callable(key):
+        raise BathysphereError(f"key is {key!r}; expected one of {', '.join(KEYS)}, or a function of the environment.")
+    for name, value in (("max_steps", max_steps), ("seeds", seeds)):
+        if value is not None and value < 1:
+            raise BathysphereError(f"{name} is {value}; expected at least 1.")
+
+
+def _action_names(inner: Any, num_actions: int) -> tuple[str, ...]:
+    """Returns what the environment calls its actions, if it does."""
+    named = [str(name).lower() for name in _meanings(inner)]
+    if len(named) == len(set(named)) == num_actions:
+        return tuple(named)
+    return tuple(f"action-{number}" for number in range(num_actions))
+
+
+def _meanings(inner: Any) -> Sequence[Any]:
+    if callable(getattr(inner, "get_action_meanings", None)):  # ALE
+        meanings: Sequence[Any] = inner.get_action_meanings()
+        return meanings
+    return [each.name for each in getattr(inner, "actions", ()) if hasattr(each, "name")]  # MiniGrid
+
+
+def _time_limit(chain: list[Any]) -> tuple[int, Finding | None]:
+    """Returns the steps of an episode, and the reason if the environment does not say."""
+    for thing in chain:
+        spec = getattr(thing, "spec", None)
+        for limit in (
+            vars(thing).get("_max_episode_steps"),
+            getattr(spec, "max_episode_steps", None),
+            vars(thing).get("max_steps"),
+        ):
+            if isinstance(limit, int | np.integer) and limit > 0:
+                return int(limit), None
+    return MAX_STEPS, Finding(f"domain.max_steps {MAX_STEPS}", "the environment states no time limit")
+
+
+def _size(place: _Place) -> int:
+    return len(place.saved) if isinstance(place.saved, bytes) else _LOOSE_SNAPSHOT
+
+
+def _forgotten(name: str) -> BathysphereError:
+    return BathysphereError(
+        f"How a state of {name} was reached is not known here. Pass rows that came from initial or successors of the "
+        "same domain; if they did, so many states came between that it was forgotten: lower the batch or max_steps."
+    )

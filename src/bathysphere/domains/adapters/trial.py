@@ -1,0 +1,378 @@
+"""What is found out about an environment by trying: how to copy its state, what counts steps, what identifies a state.
+
+Everything is found by counted steps of fixed walks, so that it is found again in the same way by whoever looks again.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bathysphere.domains.adapters.digests import digest_of
+from bathysphere.domains.adapters.simulator import Access, Counter, Simulator, Step, Way, seeded, ways_of
+from bathysphere.domains.base import Finding
+from bathysphere.errors import BathysphereError, WorldError
+
+_WALKS, _STEPS = 4, 32
+_PAIRS, _PAIR_STEPS = 48, 12  # states that look alike, and how long they are compared
+_JUMPS = (1, 10, 100, 1000, 10_000)  # what counters are set to, to see whether anything depends on them
+_REPEATS = 4
+
+_RANDOM = (
+    "Worlds with chance are not supported yet. Switch it off if the environment lets you (is_slippery=False, "
+    "repeat_action_probability=0), or draw everything random in reset."
+)
+
+
+class Walk(NamedTuple):
+    """An episode's first steps, made without any copy."""
+
+    seed: int
+    actions: list[int]
+    looks: list[bytes]  # digest of what each step answered; the first of the reset
+    steps: list[Step]  # those answers, with copies of observations
+
+
+class Found(NamedTuple):
+    """What the trial shows."""
+
+    key: str  # "observation" or "snapshot"
+    examples: list[Any]  # observations
+    findings: list[Finding]
+
+
+def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Found:
+    """Finds out how an environment can be used. Sets the simulator's `way` and `held`.
+
+    Args:
+      simulator: the environment.
+      seeds: of resets to try.
+      key: what is to identify a state: "observation", "snapshot" or a function; None to find out.
+
+    Raises:
+      WorldError: if it cannot be used, or not with this key.
+    """
+    simulator.reset(seeds[0])  # wrappers note once that they were reset and stepped: not part of any state
+    simulator.step(0)
+    walks = [_walk(simulator, seed, np.random.default_rng(seed)) for seed in seeds[:_WALKS]]
+    for number, walk in enumerate(walks):
+        _check_again(simulator, walk, 1000 + number)
+    findings = [_choose_way(simulator, walks)]
+    findings += _hold_counters(simulator, walks)
+    if simulator.held:  # what counts steps no longer tells states apart
+        walks = [_walk(simulator, walk.seed, None, walk.actions) for walk in walks]
+    if key is None or key == "observation":
+        chosen, reason = _identify(simulator, walks, key)
+        findings.append(Finding(f"domain.key {chosen}", reason))
+        key = chosen
+    return Found(key, [step.observation for walk in walks for step in walk.steps], findings)
+
+
+def look_of(step: Step) -> bytes:
+    """Returns a digest of everything that a step answers."""
+    mask = None if step.mask is None else step.mask.tobytes()
+    return digest_of((step.observation, step.reward, step.ended, step.solved, mask))
+
+
+def _walk(simulator: Simulator, seed: int, rng: Any, given: Sequence[int] = ()) -> Walk:
+    """Walks at random, or makes the given actions."""
+    step = simulator.reset(seed)
+    walk = Walk(seed, [], [look_of(step)], [copy.deepcopy(step)])
+    for number in range(len(given) if rng is None else _STEPS):
+        possible = np.arange(simulator.num_actions) if step.mask is None else np.flatnonzero(step.mask)
+        if step.ended or not len(possible):
+            break
+        action = int(rng.choice(possible)) if rng is not None else given[number]
+        step = simulator.step(action)
+        walk.actions.append(action)
+        walk.looks.append(look_of(step))
+        walk.steps.append(copy.deepcopy(step))
+    return walk
+
+
+def _check_again(simulator: Simulator, walk: Walk, seed: int) -> None:
+    """Makes a walk once more, with other numbers in the generators that all programs share."""
+    looks = [look_of(simulator.reset(walk.seed))]
+    if looks[0] != walk.looks[0]:
+        raise WorldError(
+            "random-reset",
+            f"reset(seed={walk.seed}) twice gave two different observations.",
+            "Draw everything random from the generator that reset(seed) sets: super().reset(seed=seed), then "
+            "self.np_random.",
+        )
+    with seeded(seed):
+        looks += [look_of(simulator.step(action)) for action in walk.actions]
+    if looks == walk.looks:
+        return
+    at = next(i for i, pair in enumerate(zip(looks, walk.looks, strict=True)) if pair[0] != pair[1])
+    seen = f"The same {at} steps after reset(seed={walk.seed}) led to different answers the second time"
+    simulator.reset(walk.seed)
+    with seeded(seed):
+        if looks[1:] == [look_of(simulator.step(action)) for action in walk.actions]:
+            raise WorldError("random-step", f"{seen}: steps draw from the module random or numpy.random.", _RANDOM)
+    raise WorldError(
+        "shared-generator",
+        f"{seen}: they depend on a random generator that reset(seed) does not set, or on something kept in the "
+        "class or module.",
+        "Keep everything that steps depend on in the environment, and set it in reset. Worlds with chance are not "
+        "supported yet.",
+    )
+
+
+def _choose_way(simulator: Simulator, walks: list[Walk]) -> Finding:
+    """Finds the first way of copying that works."""
+    failures: list[tuple[Way, WorldError]] = []
+    for way in ways_of(simulator.env):
+        simulator.way = way
+        failure = _failure(simulator, walks)
+        if failure is None:
+            rest = "".join(f"; {tried.name} did not: {error.seen}" for tried, error in failures)
+            return Finding(f"copies by {way.name}", f"the first way that led to the same steps as no copy{rest}")
+        if failure.name == "random-step":
+            raise failure
+        failures.append((way, failure))
+    _, worst = next((pair for pair in failures if pair[1].name != "cannot-copy"), failures[-1])
+    tried = " ".join(f"By {way.name}: {error.seen}" for way, error in failures)
+    raise WorldError(worst.name, tried, worst.fix)
+
+
+def _failure(simulator: Simulator, walks: list[Walk]) -> WorldError | None:
+    """Returns what is wrong with the simulator's way of copying; None if nothing is found."""
+    original = simulator.env
+    try:
+        for walk in walks:
+            simulator.reset(walk.seed)
+            for number, action in enumerate(walk.actions):
+                failure = _failure_at(simulator, walk, number, action)
+                if failure is not None:
+                    return failure
+    except BathysphereError as error:
+        return WorldError("cannot-copy", f"A copy cannot be used: {error}", _FIX_COPY)
+    except Exception as error:  # whatever copying raises
+        told = f"{type(error).__name__}: {error}".rstrip(".")
+        return WorldError("cannot-copy", f"It failed with {told}.", _FIX_COPY)
+    finally:
+        simulator.env = original
+    return None
+
+
+_FIX_COPY = (
+    "Give the environment get_state() and set_state(state), or keep things that cannot be copied (windows, files, "
+    "sockets) out of it."
+)
+
+
+def _failure_at(simulator: Simulator, walk: Walk, number: int, action: int) -> WorldError | None:
+    """Saves a state, leaves it, and comes back to it twice; returns what goes wrong."""
+    expected = walk.looks[number + 1]
+    saved = simulator.save()
+    _wander(simulator, action)
+    simulator.load(saved)
+    simulator.disturb_generators(number)
+    with seeded(number):
+        perturbed = look_of(simulator.step(action))
+    simulator.load(saved)
+    plain = look_of(simulator.step(action))
+    if plain == expected == perturbed:
+        return None
+    where = f"after {number} steps from reset(seed={walk.seed})"
+    again = {plain, perturbed}
+    for repeat in range(_REPEATS):
+        simulator.load(saved)
+        with seeded(repeat):
+            again.add(look_of(simulator.step(action)))
+    if len(again) > 1:
+        return WorldError(
+            "random-step",
+            f"From one state, {where}, action {action} led to different answers: chance decides steps.",
+            _RANDOM,
+        )
+    return _diagnosis(simulator, walk, number, plain, where)
+
+
+def _diagnosis(simulator: Simulator, walk: Walk, number: int, plain: bytes, where: str) -> WorldError:
+    """Says why a copy goes on otherwise than the environment itself."""
+    action = walk.actions[number]
+    simulator.reset(walk.seed)
+    if number and look_of(simulator.step(action)) == plain:
+        return WorldError(
+            "copy-resets",
+            f"A copy made {where} goes on as if it had just been reset.",
+            "Its __getstate__, __deepcopy__ or set_state forgets the state (gymnasium.utils.EzPickle does): give it "
+            "get_state() and set_state(state) that keep everything.",
+        )
+    simulator.reset(walk.seed)
+    for earlier in walk.actions[:number]:
+        simulator.step(earlier)
+    simulator.load(simulator.save())  # without leaving it meanwhile
+    if look_of(simulator.step(action)) == walk.looks[number + 1]:
+        return WorldError(
+            "copy-shares-state",
+            f"A snapshot made {where} changes when the environment goes on: it shares something with it.",
+            "Let copies and get_state have arrays, lists and objects of their own; keep no state in the class or in "
+            "module variables.",
+        )
+    if isinstance(simulator.way, Access) and len(simulator.chain()) > 1:
+        return WorldError(
+            "copy-forgets-wrappers",
+            f"What {simulator.way.name} brought back {where} goes on otherwise: the state of a wrapper "
+            f"({', '.join(type(each).__name__ for each in simulator.chain()[:-1])}) is missing.",
+            "Leave out the wrapper that has a state of its own, or make the environment one that can be pickled.",
+        )
+    return WorldError(
+        "copy-forgets-state",
+        f"A copy made {where} goes on otherwise than the environment itself.",
+        "Something that the future depends on is left out of copies, or is kept in the class or in module variables.",
+    )
+
+
+def _wander(simulator: Simulator, action: int) -> None:
+    """Leaves a state by some steps."""
+    for other in range(1, 3):
+        if simulator.step((action + other) % simulator.num_actions).ended:
+            return
+
+
+def _hold_counters(simulator: Simulator, walks: list[Walk]) -> list[Finding]:
+    """Finds attributes that count steps, and holds those on which nothing depends but a time limit or rewards."""
+    findings = []
+    for counter in _counters(simulator, walks):
+        name = f"{type(simulator.chain()[counter.depth]).__name__}.{counter.name}"
+        if _matters(simulator, walks, counter):
+            findings.append(
+                Finding(
+                    f"{name} in the state",
+                    "it counts steps and steps depend on it, so that no state is met twice in an episode; if it is "
+                    "a time limit, let the environment say truncated instead of terminated",
+                )
+            )
+        else:
+            simulator.held.append(counter)
+            findings.append(
+                Finding(
+                    f"{name} held at {counter.first}", "it counts steps for a time limit, which is no part of a state"
+                )
+            )
+    return findings
+
+
+def _counters(simulator: Simulator, walks: list[Walk]) -> list[Counter]:
+    """Returns the attributes of wrappers and environment that were one larger after every step of every walk."""
+    candidates: dict[tuple[int, str], int] | None = None
+    longest = max(len(walk.actions) for walk in walks)
+    for walk in walks:
+        simulator.reset(walk.seed)
+        first = _whole_numbers(simulator)
+        candidates = first if candidates is None else {k: v for k, v in candidates.items() if first.get(k) == v}
+        for number, action in enumerate(walk.actions, 1):
+            simulator.step(action)
+            now = _whole_numbers(simulator)
+            candidates = {k: v for k, v in candidates.items() if now.get(k) == v + number}
+    if longest < 3:  # too few to tell
+        return []
+    return [Counter(depth, name, first) for (depth, name), first in (candidates or {}).items()]
+
+
+def _whole_numbers(simulator: Simulator) -> dict[tuple[int, str], int]:
+    return {
+        (depth, name): int(value)
+        for depth, thing in enumerate(simulator.chain())
+        for name, value in vars(thing).items()
+        if isinstance(value, int | np.integer) and not isinstance(value, bool)
+    }
+
+
+def _matters(simulator: Simulator, walks: list[Walk], counter: Counter) -> bool:
+    """Tells whether setting a counter changes what is seen or how episodes end."""
+    for walk in walks:
+        for number, jump in enumerate((counter.first, *_JUMPS)):
+            begin = min(number * 4, len(walk.actions))
+            simulator.reset(walk.seed)
+            for action in walk.actions[:begin]:
+                simulator.step(action)
+            setattr(simulator.chain()[counter.depth], counter.name, jump)
+            for place, action in enumerate(walk.actions[begin : begin + 8], begin + 1):
+                try:
+                    step = simulator.step(action)
+                except BathysphereError:
+                    return True
+                usual = walk.steps[place]
+                if digest_of((step.observation, step.ended)) != digest_of((usual.observation, usual.ended)):
+                    return True
+    return False
+
+
+def _identify(simulator: Simulator, walks: list[Walk], wanted: Any) -> tuple[str, str]:
+    """Finds out whether states that look alike are alike; returns the key and the reason."""
+    groups: dict[bytes, dict[bytes, tuple[Walk, int]]] = defaultdict(dict)
+    repeats = 0
+    for walk in walks:
+        simulator.reset(walk.seed)
+        for number, step in enumerate(walk.steps):
+            if number:
+                simulator.step(walk.actions[number - 1])
+            if step.ended:
+                break
+            alike = groups[digest_of(step.observation)]
+            repeats += bool(alike)
+            alike.setdefault(simulator.digest(), (walk, number))
+    rng, compared = random.Random(0), 0
+    for alike in groups.values():
+        (first, *others) = alike.values()
+        for other in others[:3]:
+            if compared >= _PAIRS:
+                break
+            compared += 1
+            differs = _differ(
+                simulator, first, other, [rng.randrange(simulator.num_actions) for _ in range(_PAIR_STEPS)]
+            )
+            if differs is None:
+                continue
+            seen = (
+                f"{_place(first)} and {_place(other)} the observation is the same, and {differs + 1} equal steps later "
+                "the answers are not"
+            )
+            if wanted == "observation":
+                raise WorldError(
+                    "observation-aliases",
+                    f"{seen[0].upper()}{seen[1:]}: observations alone would merge states that differ.",
+                    "Leave out key, or say key=snapshot; or let the observation show everything.",
+                )
+            return "snapshot", f"{seen}: the observation alone would merge states that differ"
+    if repeats or wanted == "observation":
+        return "observation", (
+            f"{repeats} times a state looked like one before, and all of those behaved alike; the snapshot would tell "
+            "apart what makes no difference"
+            if repeats
+            else "as you say; no observation was met twice by the first walks, so that it could not be tried"
+        )
+    return "snapshot", "no observation was met twice by the first walks, so nothing shows that one is all of a state"
+
+
+def _place(place: tuple[Walk, int]) -> str:
+    walk, number = place
+    return f"after {number} steps from reset(seed={walk.seed})"
+
+
+def _differ(simulator: Simulator, one: tuple[Walk, int], other: tuple[Walk, int], actions: list[int]) -> int | None:
+    """Makes the same steps from two states; returns the number of the first that differs, None if none does."""
+    answers = []
+    for walk, number in (one, other):
+        simulator.reset(walk.seed)
+        step = walk.steps[number]
+        for action in walk.actions[:number]:
+            simulator.step(action)
+        looks: list[bytes] = []
+        for action in actions:
+            if step.ended or (step.mask is not None and not step.mask[action]):
+                looks.append(b"")
+                continue
+            step = simulator.step(action)
+            looks.append(look_of(step))
+        answers.append(looks)
+    return next((i for i, pair in enumerate(zip(*answers, strict=True)) if pair[0] != pair[1]), None)
