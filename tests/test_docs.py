@@ -70,6 +70,8 @@ def understands(argv: list[str], run: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Returns whether the command line reads these arguments without complaint; runs nothing."""
     if "--resume" in argv and "model" not in argv:
         argv = [*argv[: argv.index("--resume") + 1], str(run), *argv[argv.index("--resume") + 2 :]]
+    if "--config" in argv:
+        argv = [*argv[: argv.index("--config") + 1], str(run / "config.json"), *argv[argv.index("--config") + 2 :]]
     real = common.tyro.cli
 
     def stop(*arguments, **rest):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import typing
+from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from bathysphere.cli import VERBS, common
+from bathysphere.cli import VERBS, common, run_flags
 from bathysphere.config.run import RunConfig
 from tools.fields import Field, cell, code, explained_fields
 
@@ -17,8 +18,12 @@ _START = """# Command line
 *Made from the source by `python -m tools.pages`; do not edit.*
 
 `bathysphere VERB --help` says the same in the terminal. Every verb takes `--json`, which prints one JSON object on
-stdout and nothing else, and `--debug`, which shows the traceback of an error. Exit codes: 0 fine, 1 the verb says no (a
-check found something, a run of a study failed), 2 bad input, 130 interrupted.
+stdout and nothing else, `--debug`, which shows the traceback of an error, and `--import MODULE`, which first imports a
+module of yours (worlds, risk measures, networks and presets that it registers are then known).
+
+Exit codes: 0 fine, 1 the verb says no (a check found something, a run of a study failed), 2 bad input, 130 interrupted
+by Ctrl-C or SIGTERM. What an interrupted verb has done so far is saved: `train` can be resumed, `sweep` and `reproduce`
+go on when the command is repeated, `solve` has written the solutions it has found.
 
 | verb | what it does |
 |---|---|
@@ -65,7 +70,10 @@ def _asked(verb: str, below: list[str]) -> tuple[Any, str]:
         raise _Asked(options, description)
 
     module = importlib.import_module(VERBS[verb][0])
-    with mock.patch.object(common, "parse", stop), mock.patch.object(module, "parse", stop):
+    with ExitStack() as patched:
+        for home in (common, run_flags, module):
+            if hasattr(home, "parse"):
+                patched.enter_context(mock.patch.object(home, "parse", stop))
         try:
             module.run([*below, "--help"])
         except _Asked as asked:

@@ -9,6 +9,8 @@ Training and playing:
 - `resume(run)` continues a run from its newest checkpoint;
 - `Run` is a run as an object: curves, agent, evaluation, films, and how it ended as a mapping;
 - `load_run(run_dir)` returns the run in a directory;
+- `sweep(what, vary)` trains every combination of some settings with several seeds, and returns the `Sweep`;
+- `Sweep` is what it left behind: a table with intervals, records, runs;
 - `runs(folder)` returns all runs in a folder, which print as a table and have one frame of curves;
 - `Callback` follows a run, and may end it: extend it, and hand it to `train`;
 - `evaluate(agent, episodes)` lets an agent play, and counts its wins;
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from bathysphere.runs.callbacks import Callback
     from bathysphere.runs.collection import runs
     from bathysphere.runs.run import Run, load_run
+    from bathysphere.studies.api import Sweep, sweep
     from bathysphere.testing import check_domain
     from bathysphere.values.registry import register_network
 
@@ -81,6 +84,7 @@ __all__ = [
     "Run",
     "RunConfig",
     "SearchConfig",
+    "Sweep",
     "check",
     "check_domain",
     "evaluate",
@@ -97,6 +101,7 @@ __all__ = [
     "resume",
     "runs",
     "separable",
+    "sweep",
     "train",
 ]
 
@@ -110,6 +115,7 @@ _HOMES = {
     "Run": "bathysphere.runs.run",
     "RunConfig": "bathysphere.config.run",
     "SearchConfig": "bathysphere.planning",
+    "Sweep": "bathysphere.studies.api",
     "check": "bathysphere.checking.world",
     "check_domain": "bathysphere.testing",
     "evaluate": "bathysphere.agents.evaluation",
@@ -126,6 +132,7 @@ _HOMES = {
     "resume": "bathysphere.runs.api",
     "runs": "bathysphere.runs.collection",
     "separable": "bathysphere.planning.graph.risk",
+    "sweep": "bathysphere.studies.api",
     "train": "bathysphere.runs.api",
 }
 

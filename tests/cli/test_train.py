@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from bathysphere import cli
-from bathysphere.cli.train import _shortened, summary
+from bathysphere.cli.run_flags import shortened
+from bathysphere.cli.train import summary
 from bathysphere.config.convert import to_dict
 from bathysphere.config.presets import PRESETS
 from bathysphere.runs.directory import RunDirectory
@@ -156,7 +157,7 @@ def test_fields_without_default_do_not_break_the_help():
         section: Section
         size: int
 
-    short = _shortened(Settings(Section(), 4), ["*"])
+    short = shortened(Settings(Section(), 4), ["*"])
     assert (short.section, short.size) == (Section(), 4)
 
 

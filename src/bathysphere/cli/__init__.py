@@ -18,6 +18,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "solve": ("bathysphere.cli.solve", "solve Sokoban levels of your own"),
     "agents": ("bathysphere.cli.agents", "list the agents that come trained, and make agents of runs"),
     "runs": ("bathysphere.cli.runs", "list and compare runs"),
+    "sweep": ("bathysphere.cli.sweep", "vary settings of a preset or a world, and compare what comes out"),
     "reproduce": ("bathysphere.cli.reproduce", "run one of the paper's tables or figures again"),
     "play": ("bathysphere.cli.play", "play a world yourself, in the terminal"),
     "draw": (
@@ -59,7 +60,24 @@ def main(argv: list[str] | None = None) -> int:
         return 0
 
 
+def _without_imports(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Takes every `--import MODULE` out of the arguments; returns what is left, and the modules."""
+    rest, modules = list[str](), list[str]()
+    words = iter(arguments)
+    for word in words:
+        name, equals, module = word.partition("=")
+        if name != "--import":
+            rest.append(word)
+            continue
+        module = module if equals else next(words, "")
+        if not module:
+            raise BathysphereError("--import needs the name of a module of yours after it: --import my_measures.")
+        modules.append(module)
+    return rest, modules
+
+
 def _dispatch(arguments: list[str]) -> int:
+    arguments, modules = _without_imports(arguments)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         sys.stdout.write(usage())
         return 0
@@ -71,6 +89,11 @@ def _dispatch(arguments: list[str]) -> int:
         hint = did_you_mean(verb, VERBS) or f" Choose one of: {', '.join(VERBS)}."
         raise BathysphereError(f"There is no verb '{verb}'.{hint} 'bathysphere --help' explains them.")
     run = importlib.import_module(VERBS[verb][0]).run
+    if modules:
+        from bathysphere.domains.user_code import import_named
+
+        for module in modules:
+            import_named(module)
     from bathysphere.cli.common import announcing  # imports Numba, as every verb does
 
     with announcing():
@@ -90,7 +113,8 @@ def usage() -> str:
             "verbs:",
             *lines,
             "",
-            "Every verb takes --help, --json (one JSON object on stdout) and --debug (tracebacks of errors).",
+            "Every verb takes --help, --json (one JSON object on stdout), --debug (tracebacks of errors) and",
+            "--import MODULE (a module of yours, which registers worlds, risk measures, networks or presets).",
             "",
             _EXAMPLES,
             "",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import tyro
-from rich.console import Console
 
 from bathysphere.cli.common import parse, say
 from bathysphere.errors import BathysphereError
@@ -19,10 +16,9 @@ from bathysphere.runs.display import duration
 from bathysphere.storage.versions import describe_machine
 from bathysphere.studies import STUDIES, find_study
 from bathysphere.studies.cost import mean_speed, measured_before, most_steps
-from bathysphere.studies.display import StudyDisplay
 from bathysphere.studies.folder import StudyFolder
 from bathysphere.studies.report import markdown_table, render
-from bathysphere.studies.scheduler import plan, run_all
+from bathysphere.studies.running import failures, num_processes, run_study
 from bathysphere.studies.study import BudgetName, Study
 
 _DESCRIPTION = """Run one of the paper's tables or figures again, and put the paper's numbers beside ours.
@@ -69,9 +65,7 @@ class Options:
 def run(argv: list[str]) -> int:
     """Runs `bathysphere reproduce <argv>` and returns the exit code: 1 if a run failed."""
     options = parse(Options, argv, "reproduce", _DESCRIPTION)
-    jobs = (os.cpu_count() or 1) if options.jobs is None else options.jobs
-    if jobs < 1:
-        raise BathysphereError(f"--jobs is {jobs}; expected at least 1.")
+    jobs = num_processes(options.jobs)
     if options.list:
         studies = [find_study(options.study)] if options.study else list(STUDIES.values())
         return _list_studies(studies, jobs, options.measure, options.json)
@@ -84,34 +78,17 @@ def run(argv: list[str]) -> int:
         )
     study = find_study(options.study)
     folder = StudyFolder(options.out or Path("studies") / f"{study.name}-{options.budget}")
-    num_failed = 0 if options.render else _run_study(study, folder, jobs, options)
+    num_failed = 0
+    if not options.render:
+        seeds = options.seeds or study.budgets[options.budget].seeds
+        command = f"bathysphere reproduce {study.name} --budget {options.budget} --seeds {seeds}"
+        num_failed = run_study(study, folder, options.budget, command, seeds=options.seeds, jobs=jobs)
     summary = render(study, folder)
     text = f"{markdown_table(study.summarise(folder.load()[1]))}\nThe report is {folder.report_file}"
     if num_failed:
-        text += f"\n{num_failed} runs failed; repeat the command to try them again."
+        text += f"\n{failures(num_failed)}"
     say(summary, text, options.json)
     return 1 if num_failed else 0
-
-
-def _run_study(study: Study, folder: StudyFolder, num_processes: int, options: Options) -> int:
-    """Runs what is not finished yet and writes the raw results; returns the number of runs that failed."""
-    trials = study.trials(options.budget, options.seeds)
-    seeds = options.seeds or study.budgets[options.budget].seeds
-    command = f"bathysphere reproduce {study.name} --budget {options.budget} --seeds {seeds}"
-    folder.begin(study, options.budget, command, trials)
-    jobs = plan(trials, folder.runs, [(picture.setting, picture.case) for picture in study.pictures])
-    console = Console(stderr=True, highlight=False)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: save, then stop
-    try:
-        with StudyDisplay(study, num_processes, console) as display:
-            run_all(jobs, num_processes, display)
-    except KeyboardInterrupt:
-        sys.stderr.write("Everything is saved; repeat the command to go on.\n")
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        folder.save(study, jobs)
-    return sum(job.state == "failed" for job in jobs)
 
 
 def _list_studies(studies: Sequence[Study], jobs: int, measure: bool, as_json: bool) -> int:
@@ -150,7 +127,7 @@ def _describe(study: Study, jobs: int, speeds: dict[Any, float] | None) -> dict[
     }
 
 
-def _cost(study: Study, budget: BudgetName, jobs: int, speeds: dict[Any, float] | None) -> dict[str, Any]:
+def _cost(study: Study, budget: str, jobs: int, speeds: dict[Any, float] | None) -> dict[str, Any]:
     """Returns the runs of a budget and their time, with speeds measured now, or before if `speeds` is None."""
     trials = study.trials(budget)
     if speeds is None:

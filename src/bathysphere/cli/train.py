@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import tyro
 from rich.console import Console
 
-from bathysphere.cli.common import parse, say
-from bathysphere.cli.world_flags import flags_of, is_from_outside, start_of
-from bathysphere.config.auto import Choice
+from bathysphere.cli.common import say
+from bathysphere.cli.run_flags import SHOWN, RunOptions, Verb, read_run
 from bathysphere.config.convert import differences
-from bathysphere.config.old_names import renewed_flags
-from bathysphere.config.presets import PRESETS, describe_preset, find_preset
+from bathysphere.config.presets import PRESETS, describe_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.config.start import explained
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.named import changed_planner
 from bathysphere.runs.api import RUNS
 from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.display import RunDisplay, duration
@@ -32,6 +28,8 @@ _DESCRIPTION = """Train a preset or a world of your own, or continue a run.
 bathysphere train PRESET [OPTIONS]
 
 bathysphere train WORLD [OPTIONS]
+
+bathysphere train [PRESET] --config FILE [OPTIONS]
 
 bathysphere train --resume RUN [OPTIONS]
 
@@ -59,74 +57,47 @@ bathysphere train my_world:MyWorld --domain.size 5 --stop.seconds 60
 
 bathysphere train gymnasium:CliffWalking-v1
 
+bathysphere train --config runs/mine/config.json --seed 4
+
 bathysphere train --resume runs/mine --steps 2000000
 """
 
-# What --help shows. A star: all fields there, but not those of sections below.
-_COMMON = (
-    *("steps", "seed", "batch", "planner", "model", "start_from", "run_dir", "resume", "list", "json", "help_expert"),
-    *("domain.*", "domain.generator.height", "domain.generator.width", "domain.generator.num_boxes"),
-    *("search.passes", "search.risk_coef", "stop.*"),
-)
-_HELP = {"-h", "--help"}
-
 
 @dataclass(frozen=True)
-class Options(RunConfig):
+class Options(RunOptions):
     """Options of `bathysphere train`: the config, and what is not part of it."""
 
-    preset: Annotated[str, tyro.conf.Suppress] = "deep-sea"
     run_dir: Path | None = None
     """Where the run is written: a new or empty folder. None: runs/PRESET-seedSEED-NUMBER."""
     resume: Path | None = None
     """Continue the run in this directory."""
     fallback: tyro.conf.FlagCreatePairsOff[bool] = False
     """With --resume: if the newest checkpoint is damaged, use the last good one."""
-    planner: str | None = None
-    """Plan with another planner than the preset's: mcts, best-first, levin or phs. Its options are then --search...."""
     pictures: tyro.conf.FlagCreatePairsOff[bool] = True
     """Leave out the pictures at the end."""
     list: tyro.conf.FlagCreatePairsOff[bool] = False
     """List the presets."""
-    json: tyro.conf.FlagCreatePairsOff[bool] = False
-    """Print one JSON object (what result.json holds) on stdout, and nothing else."""
-    help_expert: tyro.conf.FlagCreatePairsOff[bool] = False
-    """Show this help with every option: networks, optimiser, replay, all of the search ..."""
+
+
+_VERB = Verb("train", Options, _DESCRIPTION, (*SHOWN, "run_dir", "resume", "list"))
 
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere train <argv>` and returns the exit code."""
     if "--list" in argv:
         return _list_presets("--json" in argv)
-    is_expert = "--help-expert" in argv
-    argv = renewed_flags(["--help" if word == "--help-expert" else word for word in argv])
     saved = _resumed(argv)
-    choices: Sequence[Choice] = ()
-    if saved is not None:
-        if not argv[0].startswith("-"):
-            raise BathysphereError(f"A resumed run has its preset already; leave out {argv[0]!r}.")
-        start = saved
-    elif argv and not argv[0].startswith("-"):
-        begun, argv = start_of(argv[0], argv[1:])
-        start, argv = _with_planner(begun.config, argv)
-        choices = begun.choices
-    elif _HELP & set(argv):
-        start = find_preset("deep-sea")
-    else:
-        raise BathysphereError(
-            "'bathysphere train' needs a preset or a world first. 'bathysphere train --list' shows the presets; a "
-            "world of yours is named my_world:MyWorld; --resume RUN continues a run."
-        )
-    options = _parse(start, argv, is_expert)
-    config = RunConfig(**_fields(options))
+    if saved is not None and not argv[0].startswith("-"):
+        raise BathysphereError(f"A resumed run has its preset already; leave out {argv[0]!r}.")
+    options, config, choices = read_run(_VERB, argv, resumed=saved)
     display = None if options.json else RunDisplay(Console(highlight=False))
     if choices and not options.json:
         sys.stdout.write(explained(choices) + "\n")
-    if options.resume is None:
+    if saved is None:
         path = options.run_dir or next_directory(RUNS, config)
         result = begin(config, path, display, pictures=options.pictures)
     else:
-        _check_same(start, config, options)
+        _check_same(saved, config, options)
         result = resume(options.resume, display, config=config, fallback=options.fallback, pictures=options.pictures)
     say(result, summary(result), options.json)
     return 0
@@ -167,62 +138,6 @@ def _resumed(argv: list[str]) -> RunConfig | None:
             value = value or (argv[number + 1] if number + 1 < len(argv) else "")
             return RunDirectory.open(Path(value)).load_config() if value else None
     return None
-
-
-def _with_planner(start: RunConfig, argv: list[str]) -> tuple[RunConfig, list[str]]:
-    """Takes `--planner NAME` out of the arguments: the preset is then planned by another planner, at its defaults."""
-    flags = [number for number, argument in enumerate(argv) if argument.partition("=")[0] == "--planner"]
-    if not flags:
-        return start, argv
-    name, first = argv[flags[0]].partition("=")[2], flags[0]
-    rest = argv[first + 1 :]
-    if not name:
-        name, rest = (rest[0], rest[1:]) if rest else ("", rest)
-    return replace(start, search=changed_planner(start.search, name, {})), [*argv[:first], *rest]
-
-
-def _parse(start: RunConfig, argv: list[str], is_expert: bool = True) -> Options:
-    # World and planner of the preset decide which flags there are; those of worlds from outside are read before.
-    is_help = bool(_HELP & set(argv))
-    domain: Any = start.domain
-    kind_of_domain: Any = type(domain)
-    if is_from_outside(domain):
-        domain = flags_of(domain) if is_help else domain
-        kind_of_domain = type(domain) if is_help else Annotated[kind_of_domain, tyro.conf.Suppress]
-    sections = [("domain", kind_of_domain, domain), ("search", type(start.search), start.search)]
-    kind: Any = make_dataclass("Options", sections, bases=(Options,), frozen=True)
-    kind.__doc__ = Options.__doc__
-    default = kind(**(_fields(start) | {"domain": domain}))
-    if is_help and not is_expert:
-        default = _shortened(default, _COMMON)
-    verb = "train" if is_help else f"train {start.preset}"
-    options: Options = parse(type(default), argv, verb, _DESCRIPTION, default, (tyro.conf.AvoidSubcommands,))
-    return options
-
-
-def _shortened(default: Any, shown: Sequence[str]) -> Any:
-    """Returns the dataclass instance `default` as one of a class in whose help only the fields `shown` appear.
-
-    tyro does not accept fields that it does not show, so this is for help only.
-    """
-    values, changed = {}, list[tuple[str, Any, Any]]()
-    for each in fields(default):
-        name, value = each.name, getattr(default, each.name)
-        inner = [other.removeprefix(f"{name}.") for other in shown if other.startswith(f"{name}.")]
-        if is_dataclass(value) and inner:
-            value = _shortened(value, inner)
-            changed.append((name, type(value), None))
-        elif is_dataclass(value) or not {name, "*"} & set(shown):
-            changed.append((name, Annotated[type(value), tyro.conf.Suppress], None))
-        values[name] = value
-    # By keyword only: a field without default may come after one that gets one here.
-    short = make_dataclass(type(default).__name__, changed, bases=(type(default),), frozen=True, kw_only=True)
-    short.__doc__ = type(default).__doc__
-    return short(**values)
-
-
-def _fields(config: RunConfig) -> dict[str, Any]:
-    return {field.name: getattr(config, field.name) for field in fields(RunConfig)}
 
 
 def _check_same(saved: RunConfig, config: RunConfig, options: Options) -> None:

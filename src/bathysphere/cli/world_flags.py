@@ -1,4 +1,4 @@
-"""The first word of `train` and what belongs to it: a preset, or a world with its own arguments as flags."""
+"""The arguments of worlds from outside as flags: --domain...."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import tyro
 
 from bathysphere.cli.common import parse
-from bathysphere.config.presets import PRESETS
-from bathysphere.config.start import Start, changed, find_start, find_world_or_preset
+from bathysphere.config.start import changed
 from bathysphere.domains.base import DomainConfig
-from bathysphere.domains.user_code import find_named
+from bathysphere.domains.user_code import find_saved
 from bathysphere.domains.worlds import GymnasiumConfig, ObjectConfig, PythonConfig, find_world, settings_class
 from bathysphere.storage.plain import read_as, to_plain
 
+HELP = {"-h", "--help", "--help-expert"}
 _PREFIX = "--domain."
 
 
@@ -34,27 +34,11 @@ class GymnasiumFlags:
     """Start with one of so many fixed resets. None: every episode has its own."""
 
 
-def start_of(what: str, argv: Sequence[str]) -> tuple[Start, list[str]]:
-    """Returns the config that the first word of `train` stands for, and the arguments that are left.
-
-    Args:
-      what: name of a preset or a world.
-      argv: what follows; the flags of a world from outside are taken out of it.
-    """
-    if what in PRESETS:
-        return find_start(what), list(argv)
-    config = find_world_or_preset(what)
-    if not is_from_outside(config):
-        return find_start(what), list(argv)
-    own, rest = _split(argv)
-    return find_start(what, _read(config, own, f"train {what}")), rest
-
-
 def world_of(what: str, argv: Sequence[str], verb: str) -> tuple[DomainConfig, list[str]]:
     """Returns the config of a world with the flags that follow its name, and the arguments that are left."""
     config = find_world(what)
-    own, rest = _split(argv)
-    return changed(config, _read(config, own, f"{verb} {what}")), rest
+    own, rest = split_world_flags(argv)
+    return changed(config, read_world_flags(config, own, f"{verb} {what}")), rest
 
 
 def is_from_outside(config: DomainConfig) -> bool:
@@ -74,11 +58,18 @@ def flags_of(config: DomainConfig) -> Any:
 
 def _kind_of(config: DomainConfig) -> type:
     if isinstance(config, PythonConfig):
-        return settings_class(find_named(config.world))
+        return settings_class(find_saved(config.world, config.source))
     return GymnasiumFlags if isinstance(config, GymnasiumConfig) else type(config)
 
 
-def _read(config: DomainConfig, argv: list[str], verb: str) -> dict[str, Any]:
+def read_world_flags(config: DomainConfig, argv: list[str], verb: str) -> dict[str, Any]:
+    """Returns the settings of a world that its flags give, by name.
+
+    Args:
+      config: of the world.
+      argv: its flags and their values.
+      verb: as it is typed, with the world, for complaints.
+    """
     kind = _kind_of(config)
     section: Any = make_dataclass("Options", [("domain", kind)], frozen=True)
     about = f"The arguments of {verb.partition(' ')[2]}."
@@ -104,9 +95,9 @@ def _argument(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_world_flags(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     """Parts the flags of the world, with their values, from the others; asked for help there are none."""
-    if "--help" in argv or "-h" in argv:
+    if HELP & set(argv):
         return [], list(argv)
     own: list[str] = []
     rest: list[str] = []

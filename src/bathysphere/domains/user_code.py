@@ -46,6 +46,11 @@ def import_named(module: str) -> ModuleType:
     return imported
 
 
+def named_modules() -> list[str]:
+    """Returns the modules that the user has named: a process that goes on with the work must import them too."""
+    return sorted(_accepted)
+
+
 def find_named(path: str) -> Any:
     """Returns what the import path `path` stands for, which the user has named."""
     module, _, name = path.partition(":")

@@ -48,7 +48,7 @@ def learning_curves(study: Study, records: list[Record]) -> Figure:
     }
     for axis, (curve, label, text) in zip(axes, panels, strict=True):
         for setting, colour in coloured:
-            _draw_mean(axis, [curve(record) for record in finished[setting.name]], colour)
+            draw_mean(axis, [curve(record) for record in finished[setting.name]], colour)
         axis.set_ylabel(label, color=INK)
         axis.yaxis.set_major_formatter(text)
         axis.set_ylim(bottom=0)
@@ -70,7 +70,8 @@ def learning_curves(study: Study, records: list[Record]) -> Figure:
     return figure
 
 
-def _draw_mean(axis: Any, curves: Sequence[Curve], colour: str) -> None:
+def draw_mean(axis: Any, curves: Sequence[Curve], colour: Any) -> None:
+    """Draws the mean of curves with its 95% interval, as far as all of them go."""
     curves = [curve for curve in curves if len(curve[0])]
     if not curves:
         return
@@ -87,14 +88,14 @@ def win_rates(record: Record, column: str = "env_steps") -> Curve:
 
     They begin when there have been episodes enough to speak of a rate.
     """
-    rows = _rows(record, column, "episodes", "win_rate_1000")
+    rows = curve_rows(record, column, "episodes", "win_rate_1000")
     rows = rows[rows[:, 1] >= _MIN_EPISODES]
     return rows[:, 0], rows[:, 2]
 
 
 def explored(record: Record) -> Curve:
     """Returns steps, and the mean of states explored in about the last 300 episodes, once there have been enough."""
-    rows = _rows(record, "env_steps", "episodes", "graph_size")
+    rows = curve_rows(record, "env_steps", "episodes", "graph_size")
     means, episodes, total, weight = [], 0.0, 0.0, 0.0
     for _, now, size in rows:
         kept = math.exp((episodes - now) / _RECENT_EPISODES)
@@ -104,7 +105,7 @@ def explored(record: Record) -> Curve:
     return rows[settled, 0], np.array(means)[settled]
 
 
-def _rows(record: Record, *columns: str) -> NDArray[np.float64]:
+def curve_rows(record: Record, *columns: str) -> NDArray[np.float64]:
     """Returns some columns of a run's curve, float64 [T, columns], without rows in which one is empty."""
     curve = record.get("curve") or {column: [] for column in columns}
     rows = zip(*(curve[column] for column in columns), strict=True)

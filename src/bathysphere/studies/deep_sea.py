@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bathysphere.studies.figures import steps_by_size
-from bathysphere.studies.study import Budget, BudgetName, Case, Metric, PaperNumber, Picture, Record, Setting, Study
+from bathysphere.studies.study import Budget, Case, Metric, PaperNumber, Picture, Record, Setting, Study
 
 _STEPS = 1_400_000  # a trial that needs more is an orange dot in the paper
 _LARGE = 20  # the paper calls larger grids large
@@ -34,7 +34,7 @@ METRICS = (
 )
 
 _CHANGES = {"steps": _STEPS, "stop": {"on_solved": True}}
-BUDGETS: dict[BudgetName, Budget] = {
+BUDGETS: dict[str, Budget] = {
     "small": Budget("N = 5, 10, ..., 50, up to 1.4M steps a run.", 3, _CHANGES, _sizes(range(5, 51, 5))),
     "paper": Budget("Every N from 5 to 50, up to 1.4M steps a run.", 5, _CHANGES, _sizes(range(5, 51))),
 }

@@ -51,11 +51,17 @@ def estimates(study: Study, records: list[Record]) -> Figure:
     """Draws, in a panel for each metric, every setting's number with its interval and the paper's beside it."""
     from matplotlib.figure import Figure
 
-    rows = study.summarise(records)
     count, num_settings = len(study.metrics), len(study.settings)
     size = (3.4 * count + 1.6, 0.42 * num_settings + 1.7)
     figure = Figure(figsize=size, layout="constrained", facecolor="white")
-    axes = figure.subplots(1, count, sharey=True, squeeze=False)[0]
+    draw_estimates(figure, study, records)
+    return figure
+
+
+def draw_estimates(figure: Any, study: Study, records: list[Record]) -> None:
+    """Draws what `estimates` does into a figure, or a part of one."""
+    rows, num_settings = study.summarise(records), len(study.settings)
+    axes = figure.subplots(1, len(study.metrics), sharey=True, squeeze=False)[0]
     for axis, metric in zip(axes, study.metrics, strict=True):
         for row in (row for row in rows if row.metric is metric):
             ours, place = row.ours, study.settings.index(row.setting)
@@ -66,25 +72,17 @@ def estimates(study: Study, records: list[Record]) -> Figure:
             if row.paper is not None:
                 axis.plot(row.paper.value, place, **_PAPER)
         axis.set_title(metric.title, loc="left", fontsize=9, fontweight="bold", color=INK, wrap=True)
-        if metric.kind == "share":
+        if metric.kind in ("share", "rate"):
             axis.set_xlim(-0.03, 1.03)
             axis.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-        else:
+        elif metric.kind != "return":  # which may lie below 0, and far from it
             axis.set_xlim(left=0)
             axis.xaxis.set_major_formatter(lambda number, _: f"{number:,.0f}")
         axis.locator_params(axis="x", nbins=5)
         tidy(axis)
     axes[0].set_yticks(range(num_settings), [setting.title for setting in study.settings])
     axes[0].set_ylim(num_settings - 0.5, -0.5)
-    figure.legend(
-        handles=[
-            axes[0].plot([], [], "o", color=BLUE, label="here, with its 95% interval")[0],
-            axes[0].plot([], [], label="paper", **_PAPER)[0],
-        ],
-        loc="outside lower left",
-        ncols=2,
-        frameon=False,
-        fontsize=8,
-        labelcolor=INK,
-    )
-    return figure
+    handles = [axes[0].plot([], [], "o", color=BLUE, label="here, with its 95% interval")[0]]
+    if study.source:
+        handles.append(axes[0].plot([], [], label="paper", **_PAPER)[0])
+    figure.legend(handles=handles, loc="outside lower left", ncols=2, frameon=False, fontsize=8, labelcolor=INK)

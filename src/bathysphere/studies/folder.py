@@ -11,7 +11,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.storage.files import read_json, write_json, writing
 from bathysphere.studies.records import read_records, write_records
 from bathysphere.studies.scheduler import Job
-from bathysphere.studies.study import BudgetName, Record, Study, Trial, run_folder
+from bathysphere.studies.study import Record, Study, Trial, run_folder
 
 ADVICE = "Free some space or choose another --out, then repeat the command."
 
@@ -32,7 +32,7 @@ class StudyFolder:
         self.report_file = path / "report.html"
         self._old_about_file = path / "study.json"  # where earlier versions noted study, budget and command
 
-    def begin(self, study: Study, budget: BudgetName, command: str, trials: Sequence[Trial]) -> None:
+    def begin(self, study: Study, budget: str, command: str, trials: Sequence[Trial]) -> None:
         """Notes what is about to be run.
 
         Raises:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bathysphere.plots import BLUE, ORANGE
 from bathysphere.runs.display import duration
-from bathysphere.studies.study import BudgetName, Record, Study, SummaryRow, interval_text, number_text
+from bathysphere.studies.study import Record, Study, SummaryRow, interval_text, number_text
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -40,12 +40,13 @@ code { font: .9em ui-monospace, Menlo, Consolas, monospace; background: #eef2f6;
   border-radius: 4px; }
 .failed li { color: #a3200f; overflow-wrap: anywhere; }
 """
+_PAPER_KEY = f' &nbsp; <span style="color:{ORANGE}">◇</span> the paper\'s number'
 _WIDTH = 190  # of the bars in the table, in pixels
 
 
 def make_page(
     study: Study,
-    budget: BudgetName,
+    budget: str,
     summary: dict[str, Any],
     rows: Sequence[SummaryRow],
     records: Sequence[Record],
@@ -76,12 +77,10 @@ def make_page(
 <body>
 <main>
 <h1>{escape(study.title)}</h1>
-<p class="source">The paper: <em>Uncertainty-sensitive Learning and Planning with Ensembles</em>,
-{escape(study.source)}</p>
-<p>{escape(study.about)}</p>
+{_source(study)}<p>{escape(study.about)}</p>
 {_table(study, rows)}
 <p class="key"><span style="color:{BLUE}">●</span> here, with its 95% interval (Wilson for shares, bootstrap for
-means and medians) &nbsp; <span style="color:{ORANGE}">◇</span> the paper's number</p>
+means and medians){_PAPER_KEY if study.source else ""}</p>
 <h2>Figure</h2>
 <figure>{svg}</figure>
 {shown}
@@ -94,32 +93,46 @@ means and medians) &nbsp; <span style="color:{ORANGE}">◇</span> the paper's nu
 """
 
 
+def _source(study: Study) -> str:
+    if not study.source:
+        return ""
+    paper = "Uncertainty-sensitive Learning and Planning with Ensembles"
+    return f'<p class="source">The paper: <em>{paper}</em>,\n{escape(study.source)}</p>\n'
+
+
 def _table(study: Study, rows: Sequence[SummaryRow]) -> str:
-    lines = []
+    lines, num_columns = [], 6 if study.source else 5
     for metric in study.metrics:
         mine = [row for row in rows if row.metric is metric]
-        numbers = [n for row in mine for n in (row.ours.value, row.ours.high, row.paper.value if row.paper else None)]
-        top = 1.0 if metric.kind == "share" else max((n for n in numbers if n is not None), default=0.0)
-        lines.append(f'<tr><th colspan="6">{escape(metric.title)}</th></tr>')
+        ours = [n for row in mine for n in (row.ours.value, row.ours.low, row.ours.high) if n is not None]
+        numbers = [0.0, *ours, *(row.paper.value for row in mine if row.paper)]
+        ends = (0.0, 1.0) if metric.kind in ("share", "rate") else (min(numbers), max(numbers))
+        lines.append(f'<tr><th colspan="{num_columns}">{escape(metric.title)}</th></tr>')
         for row in mine:
             kind = metric.kind
             lines.append(
                 f"<tr><td>{escape(row.setting.title)}</td>"
-                f"<td>{escape(row.paper.text) if row.paper else '–'}</td>"
+                f"{_paper_cell(row) if study.source else ''}"
                 f'<td class="ours">{number_text(row.ours.value, kind)}</td>'
-                f"<td>{interval_text(row.ours, kind)}</td><td>{row.ours.n}</td><td>{_bar(row, top)}</td></tr>"
+                f"<td>{interval_text(row.ours, kind)}</td><td>{row.ours.n}</td><td>{_bar(row, ends)}</td></tr>"
             )
-    head = "<th>setting</th><th>paper</th><th>here</th><th>95% interval</th><th>runs</th><th></th>"
+    paper = "<th>paper</th>" if study.source else ""
+    head = f"<th>setting</th>{paper}<th>here</th><th>95% interval</th><th>runs</th><th></th>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def _bar(row: SummaryRow, top: float) -> str:
-    """Draws a number, its interval and the paper's number on a line from 0 to `top`."""
-    if top <= 0:
+def _paper_cell(row: SummaryRow) -> str:
+    return f"<td>{escape(row.paper.text) if row.paper else '–'}</td>"
+
+
+def _bar(row: SummaryRow, ends: tuple[float, float]) -> str:
+    """Draws a number, its interval and the paper's number on a line between two numbers."""
+    low, high = ends
+    if low == high:
         return ""
 
     def at(number: float) -> float:
-        return 8 + (_WIDTH - 16) * number / top
+        return 8 + (_WIDTH - 16) * (number - low) / (high - low)
 
     parts = [f'<line x1="8" x2="{_WIDTH - 8}" y1="10" y2="10" stroke="#dfe5ed" stroke-width="2"/>']
     if row.ours.low is not None and row.ours.high is not None:
@@ -157,7 +170,7 @@ def _failures(records: Sequence[Record]) -> str:
     return f'<h2>Runs that failed, not counted above</h2><ul class="failed">{items}</ul>'
 
 
-def _facts(study: Study, budget: BudgetName, summary: dict[str, Any], records: Sequence[Record]) -> str:
+def _facts(study: Study, budget: str, summary: dict[str, Any], records: Sequence[Record]) -> str:
     seconds = sum(record.get("wall_seconds") or 0.0 for record in records)
     steps = sum(record.get("env_steps") or 0 for record in records)
     facts = {

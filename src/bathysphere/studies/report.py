@@ -32,7 +32,7 @@ def render(study: Study, folder: StudyFolder) -> dict[str, Any]:
     }
     with writing(folder.path, ADVICE):
         drawing = _draw(study, records, folder.path)
-        folder.table_file.write_text(markdown_table(rows), "utf-8")
+        folder.table_file.write_text(markdown_table(rows, bool(study.source)), "utf-8")
         pictures = [(folder.path / f"{picture.setting}-{picture.file}", picture.caption) for picture in study.pictures]
         page = make_page(study, about["budget"], summary, rows, records, drawing, pictures)
         folder.report_file.write_text(page, "utf-8")
@@ -40,15 +40,16 @@ def render(study: Study, folder: StudyFolder) -> dict[str, Any]:
     return summary
 
 
-def markdown_table(rows: Sequence[SummaryRow]) -> str:
-    """Returns the table as Markdown."""
-    lines = ["| | setting | paper | here | 95% interval | runs |", "|---|---|---|---|---|---|"]
+def markdown_table(rows: Sequence[SummaryRow], has_paper: bool = True) -> str:
+    """Returns the table as Markdown, with a column of the paper's numbers or without."""
+    paper = [" paper |", "---|"] if has_paper else ["", ""]
+    lines = [f"| | setting |{paper[0]} here | 95% interval | runs |", f"|---|---|{paper[1]}---|---|---|"]
     for row in rows:
         kind = row.metric.kind
         cells = (
             row.metric.title,
             row.setting.title,
-            row.paper.text if row.paper else "–",
+            *([row.paper.text if row.paper else "–"] if has_paper else []),
             number_text(row.ours.value, kind),
             interval_text(row.ours, kind),
             str(row.ours.n),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from bathysphere.config.convert import config_hash, differences, to_dict
+from bathysphere.domains.user_code import named_modules
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import read_rows
@@ -177,16 +178,24 @@ def _start(job: Job) -> None:
         command.append("--pictures")
     if job.trial.evaluation:
         command += ["--evaluate", str(job.trial.evaluation)]
+    for module in named_modules():
+        command += ["--import", module]
     with (job.path / _ERRORS).open("wb") as errors:
         job.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,  # its end tells the process to stop, also when we are gone
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            env={**os.environ, **dict.fromkeys(_THREADS, "1")},
+            env={**os.environ, **dict.fromkeys(_THREADS, "1"), "PYTHONPATH": os.pathsep.join(_module_folders())},
             start_new_session=True,  # Ctrl-C is for us; we pass it on
         )
     job.state, job.began = "running", time.monotonic()
+
+
+def _module_folders() -> list[str]:
+    """Returns where a run's process looks for modules: where this one does, for the world may be the user's own."""
+    told = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return list(dict.fromkeys(filter(None, [*told, *sys.path])))
 
 
 def _close(job: Job) -> None:

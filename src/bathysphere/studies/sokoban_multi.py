@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bathysphere.studies.curves import COLUMNS, explored, learning_curves, win_rates
-from bathysphere.studies.study import Budget, BudgetName, Changes, Metric, PaperNumber, Record, Setting, Study
+from bathysphere.studies.study import Budget, Changes, Metric, PaperNumber, Record, Setting, Study
 
 _SECTION = "section on multi-board Sokoban"
 _OURS, _PAPER = "sokoban", "paper/sokoban"
@@ -35,7 +35,7 @@ _GRAPH = Metric("graph", "states explored in an episode at the end, last 300 epi
 _ABLATION_METRICS = (_WIN_RATE, _steps_to(50), _steps_to(80), _GRAPH)
 
 _PAPER_BUDGET = Budget("10M steps a run, as in the paper.", 10, {"steps": 10_000_000})
-_ABLATION_BUDGETS: dict[BudgetName, Budget] = {
+_ABLATION_BUDGETS: dict[str, Budget] = {
     "small": Budget(
         "100,000 steps a run of this package's preset sokoban, which learns faster than the paper's settings.",
         2,

@@ -14,7 +14,8 @@ from bathysphere.statistics import wilson_interval
 
 CONFIDENCE = 0.95
 
-Kind = Literal["share", "mean", "median"]
+# A share is of runs, a rate the mean of runs' own shares, a return the mean of numbers of any size.
+Kind = Literal["share", "rate", "mean", "return", "median"]
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,12 @@ class Estimate:
 
 
 def estimate(values: Sequence[float], kind: Kind) -> Estimate:
-    """Estimates a share (of values that are 0 or 1), a mean or a median from one value per run."""
+    """Estimates a share (of values that are 0 or 1), a median, or else a mean from one value per run."""
     if not values:
         return Estimate(0)
     if kind == "share":
         return share(round(sum(values)), len(values))
-    return bootstrap(values, np.mean if kind == "mean" else np.median)
+    return bootstrap(values, np.median if kind == "median" else np.mean)
 
 
 def share(successes: int, n: int) -> Estimate:

@@ -39,9 +39,10 @@ class Setting:
 
     name: str  # as in file names and summaries
     title: str  # as in tables and figures
-    preset: str
+    preset: str | RunConfig  # a preset by name, or a config of its own, which budgets then leave as it is
     changes: Changes = field(default_factory=dict)
     towers: Towers | None = None  # finished first, and as many as `values.num_towers` then is
+    values: Mapping[str, Any] = field(default_factory=dict)  # join the raw results
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ class Trial:
     towers: tuple[Path, ...] = ()  # folders of the runs that it is built on
     evaluation: int = 0  # episodes to play afterwards
     curve: tuple[str, ...] = ()  # columns of the metrics to keep
+    values: Mapping[str, Any] = field(default_factory=dict)  # of the setting, for the raw results
 
     @property
     def folder(self) -> Path:
@@ -120,7 +122,13 @@ class Trial:
 
     def identity(self) -> Record:
         """Returns the columns of the raw results that say which run it is."""
-        return {"setting": self.setting, "case": self.case.name, **self.case.values, "seed": self.seed}
+        return {
+            "setting": self.setting,
+            **self.values,
+            "case": self.case.name,
+            **self.case.values,
+            "seed": self.seed,
+        }
 
 
 def by_seed(config: RunConfig, seed: int) -> RunConfig:
@@ -130,22 +138,22 @@ def by_seed(config: RunConfig, seed: int) -> RunConfig:
 
 @dataclass(frozen=True)
 class Study:
-    """One of the paper's tables or figures."""
+    """One of the paper's tables or figures, or a comparison of one's own."""
 
     name: str
     title: str
-    source: str  # where in the paper
+    source: str  # where in the paper; empty if it is not from there
     about: str  # what is compared, and what the paper found
     settings: tuple[Setting, ...]
     metrics: tuple[Metric, ...]
-    budgets: Mapping[BudgetName, Budget]
+    budgets: Mapping[str, Budget]
     figure: Callable[[Study, list[Record]], Figure]
     paper: Mapping[tuple[str, str], PaperNumber] = field(default_factory=dict)  # by (setting, metric)
     vary: Callable[[RunConfig, int], RunConfig] = by_seed  # the config of run number i
     pictures: tuple[Picture, ...] = ()
     curve: tuple[str, ...] = ()  # columns of the metrics that a run's record keeps, as lists, in its "curve"
 
-    def trials(self, budget: BudgetName, seeds: int | None = None) -> list[Trial]:
+    def trials(self, budget: str, seeds: int | None = None) -> list[Trial]:
         """Returns all runs: settings x cases x seeds, and the runs they are built on, before them.
 
         One seed of everything comes first, so that results even out.
@@ -170,7 +178,7 @@ class Study:
                 towers = tuple(add(below, case, seed + i) for i in range(setting.towers.count))
             config = self.vary(configs[case.name, setting.name], seed)
             evaluation = 0 if setting.name in foundations else chosen.evaluation
-            trial = Trial(setting.name, case, seed, config, towers, evaluation, self.curve)
+            trial = Trial(setting.name, case, seed, config, towers, evaluation, self.curve, setting.values)
             trials.setdefault(trial.folder, trial)
             return trial.folder
 
@@ -195,6 +203,8 @@ class Study:
 
 
 def _config(setting: Setting, budget: Budget, case: Case) -> RunConfig:
+    if isinstance(setting.preset, RunConfig):
+        return setting.preset
     plain = to_dict(find_preset(budget.presets.get(setting.preset, setting.preset)))
     plain["checkpoint"]["keep"] = 1
     if setting.towers is not None:
@@ -233,12 +243,16 @@ def number_text(value: float | None, kind: Kind) -> str:
 
     >>> number_text(0.81, "share"), number_text(17.54, "mean"), number_text(475200.0, "median")
     ('81%', '17.5', '475,200')
+    >>> number_text(0.9933, "return"), number_text(-13.0, "return")
+    ('0.993', '-13')
     """
     if value is None:
         return "–"
-    if kind == "share":
+    if kind in ("share", "rate"):
         return f"{value:.0%}"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if kind == "return" else f"{value:.1f}"
 
 
 def interval_text(ours: Estimate, kind: Kind) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bathysphere.studies.figures import estimates
-from bathysphere.studies.study import Budget, BudgetName, Metric, PaperNumber, Picture, Setting, Study
+from bathysphere.studies.study import Budget, Metric, PaperNumber, Picture, Setting, Study
 
 _TABLE_1 = "Table 1"
 _TABLE_MASKS = "appendix, table on masks"
@@ -17,7 +17,7 @@ METRICS = (
 )
 
 _STOP = {"stop": {"on_first_win": True}}
-BUDGETS: dict[BudgetName, Budget] = {
+BUDGETS: dict[str, Budget] = {
     "small": Budget("Up to 400,000 steps a run, a third of the paper's.", 5, {"steps": 400_000, **_STOP}),
     "paper": Budget("Up to 1.2M steps a run.", 30, {"steps": 1_200_000, **_STOP}),
 }

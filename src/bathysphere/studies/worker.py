@@ -3,7 +3,8 @@
 It continues the run in the directory, from its checkpoint if there is one. When its standard input ends, because
 the scheduler wants it to stop or is gone, it saves and stops.
 
---pictures: draw the run's pictures when it ends. --evaluate N: then play N episodes without learning.
+--pictures: draw the run's pictures when it ends. --evaluate N: then play N episodes without learning. --import MODULE:
+import a module that the user has named first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 
 from bathysphere.agents.evaluation import evaluate
+from bathysphere.domains.user_code import import_named
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.runner import resume
@@ -30,6 +32,9 @@ def main(argv: list[str]) -> int:
     path, options = Path(argv[0]), argv[1:]
     episodes = int(options[options.index("--evaluate") + 1]) if "--evaluate" in options else 0
     try:
+        for number, option in enumerate(options):
+            if option == "--import":
+                import_named(options[number + 1])
         directory = RunDirectory.open(path)
         deadline = time.monotonic() + _GRACE_SECONDS
         while directory.is_running() and time.monotonic() < deadline:

@@ -1,0 +1,89 @@
+"""Running a study in its folder: what is not finished yet, then the table, the figures and the report."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from rich.console import Console
+
+from bathysphere.errors import BathysphereError
+from bathysphere.studies.display import StudyDisplay
+from bathysphere.studies.folder import StudyFolder
+from bathysphere.studies.scheduler import Watcher, plan, run_all
+from bathysphere.studies.study import Study
+
+
+class _Nobody:
+    def update(self, jobs: object) -> None:
+        """Shows nothing."""
+
+
+def num_processes(jobs: int | None) -> int:
+    """Returns how many runs go on side by side: `jobs`, or one for every core."""
+    if jobs is not None and jobs < 1:
+        raise BathysphereError(f"--jobs is {jobs}; expected at least 1.")
+    return jobs or os.cpu_count() or 1
+
+
+def failures(count: int) -> str:
+    """Says that so many runs failed, and what to do."""
+    return f"{count} {'run' if count == 1 else 'runs'} failed; repeat the command to try again."
+
+
+def run_study(
+    study: Study,
+    folder: StudyFolder,
+    budget: str,
+    command: str,
+    *,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    show: bool = True,
+) -> int:
+    """Runs what is not finished yet and writes the raw results; returns the number of runs that failed.
+
+    Args:
+      study: what to run.
+      folder: where.
+      budget: how much.
+      command: by which this can be repeated.
+      seeds: runs of every setting; as the budget says if not given.
+      jobs: runs side by side; one for every core if not given.
+      show: whether to show on stderr how far it is.
+    """
+    count = num_processes(jobs)
+    trials = study.trials(budget, seeds)
+    folder.begin(study, budget, command, trials)
+    all_jobs = plan(trials, folder.runs, [(picture.setting, picture.case) for picture in study.pictures])
+    console = Console(stderr=True, highlight=False)
+    try:
+        with (
+            _terminated_as_interrupted(),
+            StudyDisplay(study, count, console) if show else nullcontext(_Nobody()) as display,
+        ):
+            watcher: Watcher = display
+            run_all(all_jobs, count, watcher)
+    except KeyboardInterrupt:
+        sys.stderr.write("Everything is saved; repeat the command to go on.\n")
+        raise
+    finally:
+        folder.save(study, all_jobs)
+    return sum(job.state == "failed" for job in all_jobs)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Takes SIGTERM as Ctrl-C: save, then stop. Only the main thread may listen."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
