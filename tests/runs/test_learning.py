@@ -19,6 +19,24 @@ def test_deep_sea_10_is_solved_within_200_episodes(seed, tmp_path):
     assert result["stopped_by"] == "solved"
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_deep_sea_10_is_solved_without_a_planner_and_without_rules(seed, tmp_path):
+    result = bathysphere.train(
+        "deep-sea-no-planner",
+        run_dir=tmp_path / "run",
+        pictures=False,
+        seed=seed,
+        domain={"size": 10},
+        stop={"on_solved": True, "episodes": 120},
+    )
+    assert result["stopped_by"] == "solved"
+    # The file has what the values need to act by themselves, and any planner can use them too.
+    file = tmp_path / "diver.safetensors"
+    bathysphere.load_run(tmp_path / "run").export(file)
+    for planner in ("none", "mcts"):
+        assert bathysphere.evaluate(file, episodes=5, planner=planner, risk_coef=0.0).to_dict()["win_rate"] == 1.0
+
+
 def test_without_curiosity_deep_sea_20_is_not_won(tmp_path):
     result = bathysphere.train(
         "deep-sea",

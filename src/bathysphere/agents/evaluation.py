@@ -165,7 +165,7 @@ def evaluate(
       agent: name of a shipped agent, agent file, or a run or its directory (as of its newest checkpoint).
       episodes: how many.
       seed: decides start states, ties and the members drawn.
-      planner: mcts, best-first, levin or phs; as in training if not given.
+      planner: mcts, best-first, levin, phs or none; as in training if not given.
       **search: settings of the planner to change; those that are None stay as they are.
     """
     if episodes < 1 or seed < 0:

@@ -6,6 +6,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bathysphere.agents import agent_file
 from bathysphere.agents.agent import Agent
 from bathysphere.config.run import RunConfig
@@ -17,6 +19,7 @@ from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.planning import SearchConfig
 from bathysphere.storage.state import section
 from bathysphere.storage.tensors import files_in, fingerprint
+from bathysphere.values.action_ensemble import ActionEnsemble
 from bathysphere.values.ensemble import Ensemble, num_actions_of
 
 
@@ -65,8 +68,10 @@ def load_trained(agent: str | PathLike[str], world: Any = None) -> Trained:
     config, observation, _, weights, weights_fingerprint = agent_file.read(path)
     if world is not None:
         hand_over(config.domain, world)
-    # Not the world's number of actions: its levels may be gone, and are needed only to play there.
-    values = _make_values(config, observation, num_actions_of(weights))
+    # Of a policy, not the world's number of actions: its levels may be gone, and are needed only to play there.
+    is_of_actions = config.search.values_of == "actions"
+    num_actions = len(make_domain(config.domain).action_names) if is_of_actions else num_actions_of(weights)
+    values = make_values(config, observation, config.seed, num_actions)
     try:
         values.load_weights(weights)
     except BathysphereError as error:
@@ -92,6 +97,14 @@ def find_agent(agent: str | PathLike[str]) -> Path:
     )
 
 
+def make_values(
+    config: RunConfig, observation: ObservationSpec, seed: int | np.random.Generator, num_actions: int
+) -> Ensemble:
+    """Returns the ensemble that a config describes, of states or of actions, with random weights."""
+    kind = ActionEnsemble if config.search.values_of == "actions" else Ensemble
+    return kind(config.values, config.optimiser, observation, seed, config.device, num_actions)
+
+
 def make_model(config: RunConfig, domain: Domain, path: Path | None = None) -> Model | None:
     """Returns the learned model that a run or an agent plans with; None if it plans with the rules.
 
@@ -115,11 +128,6 @@ def _load_run(run_dir: Path, world: Any) -> Trained:
     weights = store.read_weights(store.newest())
     domain = make_domain(config.domain)
     observation = domain.observation
-    values = _make_values(config, observation, len(domain.action_names))
+    values = make_values(config, observation, config.seed, len(domain.action_names))
     values.load_state_dict(section(weights, "values."))
     return Trained(run_dir, config, observation, values, fingerprint(values.weights()))
-
-
-def _make_values(config: RunConfig, observation: ObservationSpec, num_actions: int) -> Ensemble:
-    """Returns an ensemble for weights to be loaded into."""
-    return Ensemble(config.values, config.optimiser, observation, config.seed, config.device, num_actions)

@@ -59,7 +59,7 @@ class Options:
     solutions: Path | None = None
     """With --levels: write the levels and the solutions found (the shortest, of several) to this .sok file."""
     planner: str | None = None
-    """mcts, best-first, levin or phs; several with commas. None: as in training, and so for the next ones."""
+    """mcts, best-first, levin, phs or none; several with commas. None: as in training, and so for the next ones."""
     passes: str | None = None
     """mcts: planning passes per step; several with commas."""
     max_expansions: int | None = None

@@ -46,7 +46,7 @@ class Options:
     fps: float = 8.0
     """Steps per second."""
     planner: str | None = None
-    """mcts, best-first, levin or phs. None: as in training, and so for the next ones."""
+    """mcts, best-first, levin, phs or none. None: as in training, and so for the next ones."""
     passes: int | None = None
     """mcts: planning passes per step."""
     risk_coef: float | None = None

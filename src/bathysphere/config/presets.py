@@ -13,7 +13,7 @@ from bathysphere.errors import BathysphereError, unknown_name
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.learning.replay import ReplayConfig
-from bathysphere.planning import PlannerSettings, SearchConfig
+from bathysphere.planning import NoPlannerConfig, PlannerSettings, SearchConfig
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 
@@ -33,6 +33,18 @@ def _deep_sea() -> RunConfig:
             mask=MaskConfig(kind="none"),
             replay=ReplayConfig(capacity=10),
         ),
+    )
+
+
+def _deep_sea_no_planner() -> RunConfig:
+    """Deep-sea without a planner and without its rules: members learn values of actions, each from its own."""
+    config = _deep_sea()
+    return replace(
+        config,
+        batch=1,
+        search=NoPlannerConfig(risk_coef=5.0, num_subsampled=10),
+        optimiser=OptimiserConfig(name="delta", learning_rate=0.5),
+        learning=replace(config.learning, steps_per_update=0.25, replay=ReplayConfig(capacity=1000)),
     )
 
 
@@ -290,6 +302,7 @@ def _risk_neutral(config: RunConfig) -> RunConfig:
 
 PRESETS: dict[str, Callable[[], RunConfig]] = {
     "deep-sea": _deep_sea,
+    "deep-sea-no-planner": _deep_sea_no_planner,
     "paper/deep-sea": _paper_deep_sea,
     "paper/deep-sea-no-ensemble": _paper_deep_sea_no_ensemble,
     "paper/deep-sea-kappa-0": _paper_deep_sea_kappa_0,

@@ -26,6 +26,11 @@ class LearningConfig:
     the paper's), at least the return of a solved episode (bootstrap_best), half of either (mixed), each member's own
     (bootstrap_members), what the best continuation in the search's graph is worth (graph), or what really followed
     (factual...)."""
+    num_steps: int = 1
+    """Planner none: rewards that are summed before a member's own values of actions take over (n-step targets);
+    `target` is for planners."""
+    renew_every: int = 16
+    """Planner none: updates between two looks at the newest values of actions for targets."""
     graph_states: int = 0
     """Further states of each episode's search to learn from, at most; not more than an episode may have steps."""
     hindsight: float = 0.0
@@ -48,6 +53,11 @@ class LearningConfig:
     def __post_init__(self) -> None:
         if self.max_steps is not None and self.max_steps < 1:
             raise BathysphereError(f"learning.max_steps is {self.max_steps}; expected at least 1 (or none).")
+        if self.num_steps < 1 or self.renew_every < 1:
+            raise BathysphereError(
+                f"learning.num_steps is {self.num_steps} and learning.renew_every {self.renew_every}; expected at "
+                "least 1."
+            )
         if self.graph_states < 0:
             raise BathysphereError(f"learning.graph_states is {self.graph_states}; expected at least 0.")
         if self.batch_size < 1:

@@ -18,9 +18,11 @@ from bathysphere.learning.masks import draw_mask
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.replay import Replay
 from bathysphere.learning.targets import num_targets, policy_targets, targets
+from bathysphere.learning.transitions import TransitionReplay
 from bathysphere.planning import Episode, PlannerSettings, Pool
 from bathysphere.planning.episode import SeenStates
 from bathysphere.storage.state import Arrays, generator_state, prefixed, restore_generator, section
+from bathysphere.values.action_ensemble import ActionEnsemble
 from bathysphere.values.batch import UpdateStats
 from bathysphere.values.ensemble import Ensemble
 
@@ -76,15 +78,21 @@ class Trainer:
             graph_states=learning.graph_states if learning.target == "graph" or learning.graph_states else None,
         )
         self._num_actions = len(domain.action_names) if values.has_policy else 0
-        width = num_targets(learning.target, values.num_members)
-        self.replay = Replay(
-            learning.replay, domain.state_size, values.num_members, self.max_steps, width, self._num_actions
-        )
+        self.replay = self._make_replay()
         self.progress = Progress()
         self.last_update: UpdateStats | None = None
         self.learning_seconds = 0.0  # in all that is not playing
         self.update_seconds = 0.0  # of them, in the ensemble's own updates
         self._rng = np.random.default_rng(learn_seed)
+
+    def _make_replay(self) -> Replay:
+        learning, num_members = self.learning, self.values.num_members
+        sizes = self.domain.state_size, num_members, self.max_steps
+        if isinstance(self.values, ActionEnsemble):
+            if learning.symmetries:
+                raise BathysphereError("learning.symmetries is for values of states; turn it off for the planner none.")
+            return TransitionReplay(learning.replay, *sizes, learning.num_steps, self.search.discount)
+        return Replay(learning.replay, *sizes, num_targets(learning.target, num_members), self._num_actions)
 
     def advance(self) -> list[Episode]:
         """Makes one step in every episode, then all updates that are due; returns the episodes that finished."""
@@ -105,10 +113,13 @@ class Trainer:
         kept = with_hindsight(episode, self.domain, learning.hindsight, self._rng)
         # The search was after the old goal, so an episode that reached a new one learns from what it returned.
         has_new_goal = kept is not episode and bool(kept.rewards.any())
-        values = targets(kept, "factual_rewards" if has_new_goal else learning.target, self.search.discount)
-        values = np.broadcast_to(values, (len(kept), num_targets(learning.target, self.values.num_members)))
         mask = draw_mask(learning.mask, len(kept), self.values.num_members, self._rng)
         solved = kept.solved or (has_new_goal and learning.hindsight_as == "solved")
+        if isinstance(self.replay, TransitionReplay):
+            self.replay.add_episode(kept, mask, solved, has_new_goal or not kept.truncated)
+            return
+        values = targets(kept, "factual_rewards" if has_new_goal else learning.target, self.search.discount)
+        values = np.broadcast_to(values, (len(kept), num_targets(learning.target, self.values.num_members)))
         policy = policy_targets(kept, kept.solved or has_new_goal, self._num_actions) if self._num_actions else None
         self.replay.add(kept.states, values, mask, solved, policy)
         if episode.seen is not None and len(episode.seen.states):
@@ -130,13 +141,16 @@ class Trainer:
         # As many updates as keep updates * steps_per_update below the steps received, and one to reach them.
         due = int(np.ceil(progress.learnt_steps / learning.steps_per_update)) - progress.updates
         while due > 0:
-            num = min(due, MAX_UPDATES_AT_ONCE)
+            num = min(due, learning.renew_every if isinstance(self.replay, TransitionReplay) else MAX_UPDATES_AT_ONCE)
             sample = self.replay.sample(num, learning.batch_size, self._rng)
             if learning.mask.kind == "split":
                 sample = sample.split()
             if learning.symmetries:
                 sample = sample.transformed(self.domain, self._rng)
-            batch = sample.observed(self.domain)
+            if isinstance(self.replay, TransitionReplay) and isinstance(self.values, ActionEnsemble):
+                batch = self.replay.lessons(sample, self.domain, self.values)
+            else:
+                batch = sample.observed(self.domain)
             began = time.perf_counter()
             self.last_update = self.values.update_many(batch)
             self.update_seconds += time.perf_counter() - began

@@ -5,6 +5,7 @@ from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.mcts import MCTS
 from bathysphere.planning.named import named_planner
+from bathysphere.planning.no_planner import NoPlanner, NoPlannerConfig
 from bathysphere.planning.planner import Planner, Values, make_planner
 from bathysphere.planning.pool import Pool
 
@@ -13,6 +14,8 @@ __all__ = [
     "BestFirst",
     "BestFirstConfig",
     "Episode",
+    "NoPlanner",
+    "NoPlannerConfig",
     "Planner",
     "PlannerSettings",
     "Pool",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.graph.risk import find_bonus, find_risk_measure
@@ -23,6 +23,8 @@ _NUMBERS = (
 @dataclass(frozen=True)
 class PlannerSettings:
     """What every planner's config has; the configs of planners extend it."""
+
+    values_of: ClassVar[Literal["states", "actions"]] = "states"  # what members estimate
 
     discount: float = 0.99
     """Factor on the value of the next state, in (0, 1]."""

@@ -20,7 +20,7 @@ class SeenStates(NamedTuple):
 
 @dataclass(frozen=True)
 class Episode:
-    """One played episode of T steps. The state reached last is not stored."""
+    """One played episode of T steps."""
 
     states: NDArray[np.uint8]  # [T, S], the state before each step
     actions: NDArray[np.int32]  # [T]
@@ -37,6 +37,7 @@ class Episode:
     policy: NDArray[np.float64] | None = None  # [T, A], the search's share of visits; see `shares_of_visits`
     graph_values: NDArray[np.float64] | None = None  # [T, E], by the best continuation known; None if not asked for
     seen: SeenStates | None = None  # further states of the search to learn from; None if not asked for
+    last_state: NDArray[np.uint8] | None = None  # [S], the state reached last; None of a plan
     ended_by: str = ""  # of a search for a whole plan: its solution, or the budget that was used up
 
     def __len__(self) -> int:
@@ -68,6 +69,7 @@ def read_episodes(
     stds = members.std(axis=2).sum(axis=1, where=is_played) / lengths
     last = arena.nodes["state"][slots, arena.episodes["root"][slots]]
     solved = arena.stats["solved"][slots, last]
+    last_states = np.ascontiguousarray(arena.words[slots, last]).view(np.uint8)[:, :state_size]
     policy = shares_of_visits(arena, slots, where[1])
     counts = arena.episodes[["num_states", "num_expansions", "num_model_calls", "num_waits"]][slots].tolist()
     episodes = []
@@ -88,6 +90,7 @@ def read_episodes(
                 num_model_calls=num_model_calls,
                 num_waits=num_waits,
                 policy=policy[k, :steps],
+                last_state=last_states[k],
             )
         )
     return episodes

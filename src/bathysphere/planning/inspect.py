@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,15 @@ class RootReport:
         return f"step {self.step}, {self.action_names[self.chosen]} is next\n{self.table()}"
 
 
+@runtime_checkable
+class ExplainsItself(Protocol):
+    """A planner that ranks actions without a graph."""
+
+    def root_report(self, slot: int) -> RootReport:
+        """Explains the step that the episode in `slot` would make now."""
+        ...
+
+
 def root_report(planner: Planner, slot: int) -> RootReport:
     """Explains the step that the episode in `slot` would make now. Changes nothing in the planner.
 
@@ -63,6 +73,8 @@ def root_report(planner: Planner, slot: int) -> RootReport:
       BathysphereError: if no episode runs there, or nothing has been planned from its state yet.
     """
     _check_slot(planner, slot)
+    if isinstance(planner, ExplainsItself):
+        return planner.root_report(slot)
     graphs = getattr(planner, "graphs", None)
     if not isinstance(graphs, Graphs):
         raise BathysphereError(

@@ -9,6 +9,7 @@ from typing import Any
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.planning.best_first import BestFirstConfig
 from bathysphere.planning.config import PlannerSettings, SearchConfig
+from bathysphere.planning.no_planner import NoPlannerConfig
 from bathysphere.storage.plain import to_plain
 
 _NAMED: dict[str, PlannerSettings] = {
@@ -16,6 +17,7 @@ _NAMED: dict[str, PlannerSettings] = {
     "best-first": BestFirstConfig(),
     "levin": BestFirstConfig(order="levin"),
     "phs": BestFirstConfig(order="phs"),
+    "none": NoPlannerConfig(),
 }
 
 

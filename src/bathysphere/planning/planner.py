@@ -63,6 +63,15 @@ class PolicyValues(Protocol):
         ...
 
 
+@runtime_checkable
+class ActionValues(Protocol):
+    """Values of actions, for acting without a planner."""
+
+    def evaluate_actions(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Returns every member's estimate of every action, float32 [n, A, E], finite."""
+        ...
+
+
 class Snapshot(Protocol):
     """Values that no longer change, unless weights are loaded into them."""
 

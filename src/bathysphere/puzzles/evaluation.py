@@ -31,7 +31,7 @@ def evaluate_levels(
       levels: all of them; one that the agent cannot play is an error, for a share of the others would mislead.
       seed: decides ties and the members drawn.
       track: passes on the results as they come.
-      planner: mcts, best-first, levin or phs; as in training if not given.
+      planner: mcts, best-first, levin, phs or none; as in training if not given.
       **search: settings of the planner to change; those that are None stay as they are.
     """
     if not levels or seed < 0:

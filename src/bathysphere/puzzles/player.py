@@ -90,7 +90,7 @@ class LevelPlayer:
         """Returns how to plan.
 
         Args:
-          planner: mcts, best-first, levin or phs; as in training if not given.
+          planner: mcts, best-first, levin, phs or none; as in training if not given.
           **changes: what else to change; what is None stays as it is.
         """
         config = changed_planner(self.trained.config.search, planner, given(changes))

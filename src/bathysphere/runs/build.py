@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bathysphere.agents.loading import make_model
+from bathysphere.agents.loading import make_model, make_values
 from bathysphere.config.run import RunConfig
 from bathysphere.domains import make_domain
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.initial_weights import load_towers, start_from_agent
-from bathysphere.values.ensemble import Ensemble
 
 
 def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None = None) -> Trainer:
@@ -24,14 +23,8 @@ def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None
     """
     weights_seed, trainer_seed = np.random.SeedSequence(config.seed).spawn(2)
     domain = make_domain(config.domain)
-    values = Ensemble(
-        config.values,
-        config.optimiser,
-        domain.observation,
-        np.random.default_rng(weights_seed),
-        config.device,
-        len(domain.action_names),
-    )
+    weights_rng = np.random.default_rng(weights_seed)
+    values = make_values(config, domain.observation, weights_rng, len(domain.action_names))
     if config.values.num_towers and is_new:
         load_towers(values, config, domain.observation)
     if config.start_from is not None and is_new:

@@ -19,6 +19,7 @@ class Batch(NamedTuple):
     targets: NDArray[np.float32]  # float32 [u, b, M]; M is 1 for a target common to all members, or E
     mask: NDArray[np.bool_]  # bool [u, b, E]: which members learn from the entry
     policy: NDArray[np.float32] | None = None  # float32 [u, b, A]: probabilities to learn; all 0 where there are none
+    actions: NDArray[np.integer] | None = None  # [u, b]: whose values are learnt; None if those of states are
 
 
 @dataclass(frozen=True)

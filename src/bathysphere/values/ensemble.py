@@ -51,7 +51,7 @@ class Ensemble:
             )
         rng = np.random.default_rng(seed)
         self._config, self._optimiser = config, optimiser
-        self.num_members = config.num_members
+        self.num_members = self._num_columns = config.num_members
         self.has_policy = config.policy
         self._num_actions = num_actions
         self.version = 0  # changes with every update and every load
@@ -84,7 +84,7 @@ class Ensemble:
         """
         checked = self._checked(observations, 1)
         if not len(checked):
-            return np.empty((0, self.num_members), np.float32)
+            return np.empty((0, self._num_columns), np.float32)
         values = self._learner.evaluate(checked)
         return values if self._scale == 1.0 else values * self._scale
 
@@ -172,11 +172,11 @@ class Ensemble:
             targets = targets / self._scale
         mask = np.ascontiguousarray(batch.mask, np.bool_)
         expected = observations.shape[:2]
-        is_fitting = targets.shape in {(*expected, 1), (*expected, self.num_members)}
-        if not is_fitting or mask.shape != (*expected, self.num_members):
+        is_fitting = targets.shape in {(*expected, 1), (*expected, self._num_columns)}
+        if not is_fitting or mask.shape != (*expected, self._num_columns):
             raise BathysphereError(
                 f"targets have shape {targets.shape} and the mask {mask.shape}; expected {(*expected, 1)} "
-                f"(or as many as members) and {(*expected, self.num_members)} for observations of shape "
+                f"(or as many as members) and {(*expected, self._num_columns)} for observations of shape "
                 f"{observations.shape}."
             )
         policy = None if batch.policy is None else np.ascontiguousarray(batch.policy, np.float32)

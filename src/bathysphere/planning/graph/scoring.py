@@ -214,3 +214,25 @@ def choose(arena, scratch, rules, addresses, active, actions):
     for b in range(active.shape[0]):
         if active[b]:
             actions[b] = choose_one(arena, scratch, rules, addresses, b)
+
+
+@kernel
+def choose_by_values(is_joint, address, risk_coef, eligible, drawn, slots, q, members, streams, scores, actions):
+    """Chooses an action for each of `slots` [k] by a risk measure of the drawn members' values; ties at random.
+
+    Args: eligible [A], all true; q [k, A, E]; members [B, L].
+    Mutates: drawn [A, L], scratch; scores [k, A]; actions [B]; streams [B], where ties are broken.
+    """
+    separable, joint = separable_at(address), joint_at(address)
+    num_actions, num_drawn = drawn.shape
+    for k in range(slots.shape[0]):
+        b = slots[k]
+        for a in range(num_actions):
+            for i in range(num_drawn):
+                drawn[a, i] = q[k, a, members[b, i]]
+        if is_joint:
+            joint(drawn, eligible, risk_coef, scores[k])
+        else:
+            for a in range(num_actions):
+                scores[k, a] = separable(drawn[a], risk_coef)
+        actions[b] = best_action(scores[k], eligible, streams, b, False)

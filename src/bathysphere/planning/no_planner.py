@@ -1,0 +1,302 @@
+"""Acting without a planner: the members' own values of the actions, ranked by a risk measure. Nothing looks ahead.
+
+The world is asked for the steps that are made, and for nothing else, so its rules need not be known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import Domain, Model, Starts, States
+from bathysphere.errors import BathysphereError
+from bathysphere.planning.config import PlannerSettings
+from bathysphere.planning.episode import Episode
+from bathysphere.planning.graph.risk import find_risk_measure
+from bathysphere.planning.graph.scoring import choose_by_values
+from bathysphere.planning.inspect import RootReport
+from bathysphere.planning.planner import ActionValues, Values, Work, num_drawn_members, register_planner
+from bathysphere.planning.real_steps import take_steps
+from bathysphere.planning.search_graph import SearchGraph
+from bathysphere.planning.start_states import EpisodeStarts, find_starts
+from bathysphere.storage.state import generator_state, restore_generator
+
+_STREAM = np.dtype([("rng", np.uint64)])
+_SAVED = ("_active", "_actions", "_root_states", "_episode", "_length", "_members", "_tie_seeds")
+_SAVED_BY_STEP = ("_past_states", "_past_actions", "_past_rewards")
+
+
+@dataclass(frozen=True)
+class NoPlannerConfig(PlannerSettings):
+    """How actions are chosen by the members' values of them, without looking ahead."""
+
+    values_of: ClassVar[Literal["states", "actions"]] = "actions"
+
+    risk: str = "mean_std"
+    """Risk measure that ranks actions: mean_std, mean_variance, second_moment, exponential, vote, vote_once,
+    or your own."""
+    risk_coef: float = 0.0
+    """Weight of uncertainty in the risk measure: > 0 seeks it, < 0 avoids it, 0 is risk-neutral."""
+    num_subsampled: int | None = None
+    """Members drawn at the start of each episode to rank actions; all of them if not given. 1 is Thompson sampling:
+    one member decides a whole episode."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        find_risk_measure(self.risk)
+        if not math.isfinite(self.risk_coef):
+            raise BathysphereError(f"search.risk_coef is {self.risk_coef}; expected a finite number.")
+        if self.num_subsampled is not None and self.num_subsampled < 1:
+            raise BathysphereError(f"search.num_subsampled is {self.num_subsampled}; expected at least 1 (or none).")
+
+
+@register_planner("none", NoPlannerConfig)
+class NoPlanner:
+    """Plays `batch` episodes at once, by values of actions alone.
+
+    Args:
+      values: of actions (`ActionValues`).
+      The others: as for `MCTS`. There is no model to plan with, and no graph.
+    """
+
+    makes_plans = False
+
+    def __init__(
+        self,
+        domain: Domain,
+        values: Values,
+        config: NoPlannerConfig | None = None,
+        *,
+        batch: int = 1,
+        seed: int | np.random.SeedSequence = 0,
+        model: Model | None = None,
+        num_episodes: int | None = None,
+        starts: States | Starts | None = None,
+        worker: int = 0,
+        workers: int = 1,
+        steady: bool = False,
+        graph_states: int | None = None,
+    ) -> None:
+        config = config or NoPlannerConfig()
+        _check(values, batch, model is not None and model is not domain, steady, graph_states is not None)
+        self.domain, self.values, self.config = domain, values, config
+        self.model: Model = domain
+        self.work = Work()
+        self.max_steps = config.max_steps or domain.max_steps
+        num_members, num_drawn = values.num_members, num_drawn_members(config.num_subsampled, values)
+        measure = find_risk_measure(config.risk)
+        self._measure = measure.kind == "joint", measure.address, float(config.risk_coef)
+        self._scratch = np.ones(len(domain.action_names), np.bool_), np.empty((len(domain.action_names), num_drawn))
+        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        stream = find_starts(starts, domain, sequence)
+        self._rng = np.random.default_rng(sequence)
+        self._starts = EpisodeStarts(domain, stream, self._rng, num_episodes, worker, workers)
+        self._num_members = num_members
+        self._active = np.zeros(batch, np.bool_)
+        self._actions = np.zeros(batch, np.int32)
+        self._root_states = np.zeros((batch, domain.state_size), np.uint8)
+        self._episode = np.zeros(batch, np.int64)
+        self._length = np.zeros(batch, np.int64)  # steps made
+        self._members = np.zeros((batch, num_drawn), np.int64)  # that rank actions, increasing
+        self._tie_seeds = np.zeros(batch, np.uint64)
+        self._streams = self._tie_seeds.view(_STREAM)  # the same memory, as kernels take it
+        self._past_states = np.zeros((batch, self.max_steps, domain.state_size), np.uint8)
+        self._past_actions = np.zeros((batch, self.max_steps), np.int32)
+        self._past_rewards = np.zeros((batch, self.max_steps))
+        self._start(np.arange(batch))
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Which slots hold a running episode, bool [B]."""
+        return self._active
+
+    @property
+    def actions(self) -> NDArray[np.int32]:
+        """The actions of the last step, int32 [B]."""
+        return self._actions
+
+    @property
+    def root_states(self) -> States:
+        """The state each episode is in, uint8 [B, S]."""
+        return self._root_states
+
+    @property
+    def graph_bytes(self) -> int:
+        """0: there is no graph."""
+        return 0
+
+    def step(self, steps: int = 1) -> list[Episode]:
+        """Chooses and makes `steps` steps in every running episode; returns the episodes that finished."""
+        episodes: list[Episode] = []
+        for _ in range(steps):
+            if not self._active.any():
+                break
+            self.plan()
+            episodes += self.act()
+        return episodes
+
+    def plan(self) -> None:
+        """Chooses the next action of every episode without making the step."""
+        slots = np.flatnonzero(self._active)
+        q = self._q(self._root_states[slots])
+        self.work.network_calls += len(slots)
+        self.work.network_batches += 1
+        scores = np.empty(q.shape[:2])
+        choose_by_values(*self._measure, *self._scratch, slots, q, self._members, self._streams, scores, self._actions)
+
+    def act(self) -> list[Episode]:
+        """Makes the chosen steps; returns the episodes that finished, in slot order."""
+        slots = np.flatnonzero(self._active)
+        taken = take_steps(self.domain, self._root_states[slots], self._actions[slots])
+        now = slots, self._length[slots]
+        self._past_states[now] = self._root_states[slots]
+        self._past_actions[now] = self._actions[slots]
+        self._past_rewards[now] = taken.rewards
+        self._root_states[slots] = taken.states
+        self._length[slots] += 1
+        self.work.steps += len(slots)
+        is_over = taken.terminal | (self._length[slots] == self.max_steps)
+        if not is_over.any():
+            return []
+        ended = zip(slots[is_over], taken.solved[is_over].tolist(), taken.terminal[is_over].tolist(), strict=True)
+        episodes = [self._read(slot, solved, not terminal) for slot, solved, terminal in ended]
+        self._start(slots[is_over])
+        return episodes
+
+    def search_graph(self, slot: int) -> SearchGraph:
+        """Returns the one state that is known: where the episode is."""
+        state = self._root_states[slot : slot + 1].copy()
+        values = self._q(state).max(axis=1)
+        edges, one = (1, len(self.domain.action_names)), np.ones(1, np.int64)
+        return SearchGraph(
+            states=state,
+            count=one,
+            member_values=values,
+            mean=values.mean(axis=1),
+            std=values.std(axis=1),
+            child=np.full(edges, -1),
+            reward=np.zeros(edges),
+            terminal=np.zeros(1, np.bool_),
+            solved=np.zeros(1, np.bool_),
+            root_visits=one,
+            root=0,
+            depth=np.zeros(1, np.int64),
+        )
+
+    def root_report(self, slot: int) -> RootReport:
+        """Explains the step that the episode in `slot` would make now."""
+        q = self._q(self._root_states[slot : slot + 1])
+        num_actions = q.shape[1]
+        scores, votes, action = np.empty((1, num_actions)), np.empty((1, num_actions)), np.zeros(1, np.int32)
+        by_vote = True, find_risk_measure("vote").address, 0.0
+        for measure, told in ((by_vote, votes), (self._measure, scores)):
+            streams = self._streams[slot : slot + 1].copy()
+            here = np.zeros(1, np.intp), q, self._members[slot : slot + 1], streams
+            choose_by_values(*measure, *self._scratch, *here, told, action)
+        return RootReport(
+            state=self._root_states[slot].copy(),
+            step=int(self._length[slot]),
+            action_names=self.domain.action_names,
+            reward=np.full(num_actions, np.nan),  # not known before the step is made
+            q=q[0],
+            score=scores[0],
+            visits=np.zeros(num_actions, np.int64),
+            votes=votes[0],
+            excluded=(None,) * num_actions,
+            chosen=int(action[0]),
+        )
+
+    def _q(self, states: States) -> NDArray[np.float64]:
+        """Returns the members' values of all actions in `states`, float64 [n, A, E]."""
+        assert isinstance(self.values, ActionValues)
+        answer = self.values.evaluate_actions(self.domain.observe(states))
+        expected = (len(states), len(self.domain.action_names), self._num_members)
+        if answer.shape != expected:
+            raise BathysphereError(
+                f"values.evaluate_actions returned shape {answer.shape}; expected [n, A, E] = {expected}."
+            )
+        if not np.isfinite(answer).all():
+            raise BathysphereError(
+                "values.evaluate_actions returned numbers that are not finite. If this came with training, lower the "
+                "learning rate."
+            )
+        return np.ascontiguousarray(answer, np.float64)
+
+    def _start(self, slots: NDArray[np.intp]) -> None:
+        """Starts the next episodes in `slots`, as many as are still allowed; the other slots fall silent."""
+        self._active[slots] = False
+        beginning = self._starts.begin(len(slots), len(self._active))
+        if beginning is None:
+            return
+        slots = slots[: len(beginning.indices)]
+        self._active[slots] = True
+        self._root_states[slots] = beginning.states
+        self._episode[slots] = beginning.indices
+        self._length[slots] = 0
+        self._tie_seeds[slots] = beginning.seeds
+        num_drawn = self._members.shape[1]
+        for slot in slots.tolist():
+            self._members[slot] = np.sort(self._rng.permutation(self._num_members)[:num_drawn])
+
+    def _read(self, slot: int, solved: bool, is_truncated: bool) -> Episode:
+        """Returns the episode in `slot`, which has just finished."""
+        steps = int(self._length[slot])
+        states = self._past_states[slot, :steps].copy()
+        values = self.values.evaluate(self.domain.observe(states)).astype(np.float64)
+        return Episode(
+            states=states,
+            actions=self._past_actions[slot, :steps].copy(),
+            rewards=self._past_rewards[slot, :steps].copy(),
+            search_values=values,
+            solved=solved,
+            truncated=is_truncated,
+            index=int(self._starts.number(self._episode[slot])),
+            num_states=steps,
+            search_std=float(values.std(axis=1).mean()),
+            last_state=self._root_states[slot].copy(),
+        )
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns everything that going on bit for bit needs, half-played episodes included."""
+        longest = int(self._length.max(initial=0))
+        return {
+            **{name[1:]: getattr(self, name).copy() for name in _SAVED},
+            **{name[1:]: getattr(self, name)[:, :longest].copy() for name in _SAVED_BY_STEP},
+            "num_started": np.array(self._starts.num_started),
+            "network_calls": np.array(self.work.network_calls),
+            "rng": generator_state(self._rng),
+        }
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restores what `state_dict` returned; sizes and config must be the same."""
+        for name in _SAVED:
+            getattr(self, name)[:] = state[name[1:]]
+        for name in _SAVED_BY_STEP:
+            saved = state[name[1:]]
+            getattr(self, name)[:, : saved.shape[1]] = saved
+        self._starts.num_started = int(state["num_started"])
+        self.work.network_calls = int(state["network_calls"])
+        restore_generator(self._rng, state["rng"])
+
+
+def _check(values: Values, batch: int, has_model: bool, steady: bool, wants_graph: bool) -> None:
+    """Refuses what does not go with acting without a planner."""
+    if batch < 1:
+        raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
+    if not isinstance(values, ActionValues):
+        raise BathysphereError(
+            "The planner none needs values of actions, and these are values of states. Train with --planner none, or "
+            "plan with another planner."
+        )
+    if has_model:
+        raise BathysphereError("The planner none looks at no model; leave model out, or plan with another planner.")
+    if steady or wants_graph:
+        raise BathysphereError(
+            "The planner none has no search graph and always acts on the newest values; turn off "
+            "learning.steady_values, learning.graph_states and learning.target graph."
+        )
