@@ -33,7 +33,7 @@ Parts of your own, known by name to configs and to the command line (`--import M
 Worlds of your own:
 
 - `from_steps(world)` makes a domain of a world that is written one state at a time;
-- `from_gymnasium(env)` makes a domain of a Gymnasium environment;
+- `from_gymnasium(env)` and `from_dm_env(env)` make domains of environments;
 - `Domain` is what a world offers;
 - `register_domain` makes a class of domains known by name;
 - `make_domain(config)` builds the domain that a config describes;
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from bathysphere.checking.world import check
     from bathysphere.config.presets import register_preset
     from bathysphere.config.run import RunConfig
+    from bathysphere.domains.adapters.dm_env import from_dm_env
     from bathysphere.domains.adapters.gymnasium import from_gymnasium
     from bathysphere.domains.adapters.per_state import from_steps
     from bathysphere.domains.base import Domain
@@ -88,6 +89,7 @@ __all__ = [
     "check",
     "check_domain",
     "evaluate",
+    "from_dm_env",
     "from_gymnasium",
     "from_steps",
     "joint",
@@ -119,6 +121,7 @@ _HOMES = {
     "check": "bathysphere.checking.world",
     "check_domain": "bathysphere.testing",
     "evaluate": "bathysphere.agents.evaluation",
+    "from_dm_env": "bathysphere.domains.adapters.dm_env",
     "from_gymnasium": "bathysphere.domains.adapters.gymnasium",
     "from_steps": "bathysphere.domains.adapters.per_state",
     "joint": "bathysphere.planning.graph.risk",

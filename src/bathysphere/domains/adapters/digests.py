@@ -11,7 +11,8 @@ import pickle
 import random
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,17 @@ class PartDigests:
         parts = [
             self._part(value, objects)
             for thing in objects
-            for name, value in sorted(vars(thing).items())
+            for name, value in sorted(vars(thing).items(), key=itemgetter(0))
             if name not in left_out and not any(value is each for each in objects)
         ]
         return digest(b"".join(parts))
 
     def _part(self, value: Any, objects: list[Any]) -> bytes:
+        """Returns bytes that stand for a part: a digest, or itself if it is short."""
+        if isinstance(value, _SHORT + _GENERATORS) or _is_description(value):
+            written = list[bytes]()
+            _write(value, written, {})
+            return written[0]
         try:
             data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except Exception:  # whatever cannot be pickled
@@ -92,55 +98,93 @@ def reseed(generators: list[Any], seed: int) -> None:
 
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, type, types.FunctionType, types.ModuleType)
+_SHORT = (type(None), bool, int, float, str)
 _SKIPPED = ("gymnasium.spaces.", "gymnasium.envs.registration")  # descriptions, no state
 
 
+def _is_description(thing: Any) -> bool:
+    return type(thing).__module__.startswith(_SKIPPED)
+
+
 def _contents(thing: Any, met: dict[int, int]) -> bytes:
-    """Returns a digest; `met` numbers the objects on the way here, so that circles end."""
-    if isinstance(thing, enum.Enum):
-        return digest(f"enum {type(thing).__qualname__} {thing.name}".encode())
-    match thing:
-        case None:
-            return digest(b"none")
-        case str():
-            return digest(b"text " + thing.encode("utf-8", "surrogatepass"))
-        case bool() | int() | float() | complex():
-            return digest(f"number {_plain(thing)}".encode())
-        case bytes() | bytearray():
-            return digest(b"bytes " + thing)
-        case np.generic():
-            return _contents(thing.item(), met)
-        case np.ndarray() if thing.dtype != object:
-            return digest(f"array {thing.dtype.str} {thing.shape} ".encode() + np.ascontiguousarray(thing).tobytes())
-        case type() | types.FunctionType() | types.BuiltinFunctionType():
-            return digest(f"{thing.__module__}.{thing.__qualname__}".encode())
-        case types.ModuleType():
-            return digest(thing.__name__.encode())
-    if isinstance(thing, _GENERATORS) or type(thing).__module__.startswith(_SKIPPED):
-        return digest(b"left out")
-    if id(thing) in met:
-        return digest(f"met {met[id(thing)]}".encode())
-    met = met | {id(thing): len(met)}
-    name = type(thing).__qualname__
-    match thing:
-        case dict():
-            items = sorted(_contents(key, met) + _contents(value, met) for key, value in thing.items())
-            return digest(b"dict " + b"".join(items))
-        case set() | frozenset():
-            return digest(b"set " + b"".join(sorted(_contents(each, met) for each in thing)))
-        case list() | tuple() | deque():
-            return digest(name.encode() + b" " + b"".join(_contents(each, met) for each in thing))
-        case np.ndarray():
-            return digest(f"array {thing.shape} ".encode() + b"".join(_contents(each, met) for each in thing.flat))
-        case types.MethodType():
-            return digest(thing.__func__.__qualname__.encode() + _contents(thing.__self__, met))
-    attributes = _attributes(thing)
-    if attributes:
-        return digest(name.encode() + b" " + _contents(attributes, met))
+    """Returns a digest; `met` has numbers of objects that are known from outside, by their id."""
+    written = list[bytes]()
+    _write(thing, written, dict(met))
+    return digest(b"".join(written))
+
+
+def _write(thing: Any, out: list[bytes], met: dict[int, int]) -> None:
+    """Appends the contents of `thing` to `out`, in a form in which different contents differ.
+
+    Things that can change are numbered in `met` when they are first met, and are a number afterwards: so circles end,
+    and it counts whether two names stand for one thing.
+    """
+    kind = type(thing)
+    if kind is int or kind is float or kind is bool or kind is complex:
+        out.append(b"n%r;" % _plain(thing))
+    elif kind is str:
+        _write_bytes(b"s", thing.encode("utf-8", "surrogatepass"), out)
+    elif thing is None:
+        out.append(b"N")
+    elif kind is bytes:
+        _write_bytes(b"b", thing, out)
+    elif kind is tuple:
+        _write_items(b"t", thing, out, met)
+    elif isinstance(thing, enum.Enum):
+        _write_bytes(b"e", f"{kind.__qualname__} {thing.name}".encode(), out)
+    elif isinstance(thing, np.generic):
+        _write(thing.item(), out, met)
+    elif isinstance(thing, type | types.FunctionType | types.BuiltinFunctionType):
+        _write_bytes(b"f", f"{thing.__module__}.{thing.__qualname__}".encode(), out)
+    elif isinstance(thing, types.ModuleType):
+        _write_bytes(b"m", thing.__name__.encode(), out)
+    elif isinstance(thing, frozenset):
+        _write_items(b"S", sorted(_contents(each, met) for each in thing), out, met)
+    elif isinstance(thing, _GENERATORS) or _is_description(thing):
+        out.append(b"-")
+    elif id(thing) in met:
+        out.append(b"#%d;" % met[id(thing)])
+    else:
+        met[id(thing)] = len(met)
+        _write_changeable(thing, out, met)
+
+
+def _write_changeable(thing: Any, out: list[bytes], met: dict[int, int]) -> None:
+    if isinstance(thing, np.ndarray) and thing.dtype != object:
+        _write_bytes(b"a", f"{thing.dtype.str} {thing.shape} ".encode() + np.ascontiguousarray(thing).tobytes(), out)
+    elif isinstance(thing, dict):
+        keyed = sorted(((_contents(key, met), value) for key, value in thing.items()), key=itemgetter(0))
+        _write_items(b"d", [part for pair in keyed for part in pair], out, met)
+    elif isinstance(thing, set):
+        _write_items(b"S", sorted(_contents(each, met) for each in thing), out, met)
+    elif isinstance(thing, list | tuple | deque | np.ndarray):
+        _write_items(b"l" + type(thing).__qualname__.encode(), list(thing), out, met)
+    elif isinstance(thing, bytearray):
+        _write_bytes(b"b", bytes(thing), out)
+    elif isinstance(thing, types.MethodType):
+        _write_items(b"o", [thing.__func__.__qualname__, thing.__self__], out, met)
+    elif attributes := _attributes(thing):
+        _write_bytes(b"o", type(thing).__qualname__.encode(), out)
+        _write_items(b"", [part for pair in sorted(attributes.items(), key=itemgetter(0)) for part in pair], out, met)
+    else:
+        _write_bytes(b"o", type(thing).__qualname__.encode() + _pickled(thing), out)
+
+
+def _write_items(tag: bytes, items: Sequence[Any], out: list[bytes], met: dict[int, int]) -> None:
+    out.append(b"%s%d:" % (tag, len(items)))
+    for item in items:
+        _write(item, out, met)
+
+
+def _write_bytes(tag: bytes, data: bytes, out: list[bytes]) -> None:
+    out.append(b"%s%d:%s" % (tag, len(data), data))
+
+
+def _pickled(thing: Any) -> bytes:
     try:
-        return digest(name.encode() + b" " + pickle.dumps(thing, pickle.HIGHEST_PROTOCOL))
+        return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
     except Exception:  # a handle of the system: no state that could be copied
-        return digest(name.encode())
+        return b""
 
 
 def _plain(number: Any) -> Any:
@@ -163,5 +207,5 @@ def _parts_of(thing: Any) -> Iterator[Any]:
     elif isinstance(thing, np.ndarray):
         if thing.dtype == object:
             yield from thing.flat
-    elif not type(thing).__module__.startswith(_SKIPPED):
+    elif not _is_description(thing):
         yield from _attributes(thing).values()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.adapters.calling import user_code
-from bathysphere.domains.adapters.simulated import SimulatedDomain
+from bathysphere.domains.adapters.simulated import SimulatedDomain, is_factory
 from bathysphere.domains.base import Categories, Features, ObservationSpec, States, Successors, as_rows
 from bathysphere.domains.user_code import where
 from bathysphere.domains.worlds import GymnasiumConfig
@@ -50,7 +50,7 @@ def from_gymnasium(
     Raises:
       WorldError: if the environment is random, cannot be copied, or is of a kind that planners cannot use.
     """
-    make = env if callable(env) and not hasattr(env, "step") else partial(_itself, env)
+    make = env if is_factory(env) else partial(_itself, env)
     if not callable(key):
         with user_code("The environment's factory"):
             config = _config_of(make(), key, max_steps, seeds)

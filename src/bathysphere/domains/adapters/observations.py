@@ -18,6 +18,7 @@ from bathysphere.errors import WorldError
 MAX_BYTES = 1 << 15  # of an observation; states of this length times the states of a search must fit into memory
 _LARGEST_TABLE = 100_000  # combinations of numbers that are seen as one number
 _MOST_CATEGORIES = 64  # whole numbers from 0 up to here are taken for kinds of things, larger ones for amounts
+_FEWEST_PLACES = 8  # numbers of an observation that is seen as the place of its only 1
 _TEXT_SYMBOLS, _TEXT_KINDS = 8, 16  # what networks see of a text: symbols that tell it from others
 
 
@@ -60,7 +61,7 @@ class Layout:
         rows = np.frombuffer(b"".join(map(self.pack, examples)), np.uint8).reshape(-1, self.num_bytes)
         self._scales = [_largest(values) for values in self._values(rows)]
         self._kinds = [_kinds_of(leaf, *scale) for leaf, scale in zip(self._leaves, self._scales, strict=True)]
-        self.spec, self._see = self._choose()
+        self.spec, self._see = self._choose(self._values(rows))
 
     def pack(self, observation: Any) -> bytes:
         """Returns the bytes of an observation."""
@@ -84,8 +85,12 @@ class Layout:
             values.append(numbers[:, :_TEXT_SYMBOLS] % _TEXT_KINDS if leaf.is_text else numbers)
         return values
 
-    def _choose(self) -> tuple[ObservationSpec, Callable[[list[NDArray[Any]]], NDArray[np.generic]]]:
+    def _choose(
+        self, met: list[NDArray[Any]]
+    ) -> tuple[ObservationSpec, Callable[[list[NDArray[Any]]], NDArray[np.generic]]]:
         kinds = self._kinds
+        if len(met) == 1 and _are_places(met[0]):
+            return Categories((1,), met[0].shape[1] + 2), self._as_place
         if all(kind is not None for kind in kinds):
             known = [kind for kind in kinds if kind is not None]
             radix = np.concatenate(known) if known else np.zeros(0, np.int64)
@@ -96,6 +101,15 @@ class Layout:
             if int(radix.max()) <= 2 * _MOST_CATEGORIES:
                 return Categories(shape, int(radix.max())), lambda values: self._as_categories(values, shape)
         return Features(sum(_width(leaf) for leaf in self._leaves)), self._as_numbers
+
+    def _as_place(self, values: list[NDArray[Any]]) -> NDArray[np.generic]:
+        """Returns where the only 1 is; after the places come a number for nothing but zeros, and one for the rest."""
+        (numbers,) = values
+        counts = (numbers != 0).sum(axis=1)
+        is_place = (counts == 1) & (numbers == 1).any(axis=1)
+        last = np.where(counts == 0, numbers.shape[1], numbers.shape[1] + 1)
+        places: NDArray[np.generic] = np.where(is_place, (numbers == 1).argmax(axis=1), last)[:, None].astype(np.int32)
+        return places
 
     def _as_one(self, values: list[NDArray[Any]]) -> NDArray[np.generic]:
         one = np.zeros(len(values[0]) if values else 0, np.int64)
@@ -216,6 +230,15 @@ def _unexpected(value: Any, path: tuple[Any, ...]) -> WorldError:
 def _largest(values: NDArray[Any]) -> tuple[float, float]:
     """Returns the smallest number and the largest in size."""
     return (float(values.min()), float(np.abs(values.astype(np.float64)).max())) if values.size else (0.0, 0.0)
+
+
+def _are_places(values: NDArray[Any]) -> bool:
+    """Tells whether each observation, [n, count], is zero but for a single 1, which is not always in one place."""
+    ones = values == 1
+    is_empty = ~values.any(axis=1)
+    are_single = (ones.sum(axis=1) == 1) & ((values != 0).sum(axis=1) == 1)
+    places = set(ones[are_single].argmax(axis=1).tolist())
+    return values.shape[1] >= _FEWEST_PLACES and len(places) > 1 and bool((are_single | is_empty).all())
 
 
 def _kinds_of(leaf: Leaf, smallest: float, largest: float) -> NDArray[np.int64] | None:

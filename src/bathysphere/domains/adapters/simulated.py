@@ -229,6 +229,11 @@ class SimulatedDomain:
             simulator.env = kept
 
 
+def is_factory(thing: Any) -> bool:
+    """Tells whether `thing` makes environments, and is none itself."""
+    return isinstance(thing, type) or (callable(thing) and not hasattr(thing, "step"))
+
+
 def _remade(make: Callable[[], Any], arguments: dict[str, Any]) -> SimulatedDomain:
     return SimulatedDomain(make, **arguments)
 

@@ -147,6 +147,11 @@ class Simulator:
         self._hold()
         return Step(observation, reward, ended, ended and _is_success(reward, info), self._mask(info))
 
+    def step_inside(self, action: int) -> Any:
+        """Makes one step of the environment without its wrappers; returns what it answers."""
+        with user_code("step", action + self._first_action):
+            return self.env.unwrapped.step(action + self._first_action)[:3]
+
     def save(self) -> Any:
         """Returns a snapshot of the state."""
         return self.way.save(self.env)
@@ -156,11 +161,11 @@ class Simulator:
         self.env = self.way.load(self.env, saved)
 
     def chain(self) -> list[Any]:
-        """Returns the wrappers, outermost first, and the environment inside."""
+        """Returns the wrappers, outermost first, and the environment inside, with whatever that is around."""
         found = [self.env]
         while hasattr(found[-1], "env") and found[-1] is not found[-1].unwrapped:
             found.append(found[-1].env)
-        return found
+        return found + getattr(found[-1], "layers", [])
 
     def digest(self) -> bytes:
         """Returns 16 bytes that tell this state from others, as far as the environment lets it be seen."""

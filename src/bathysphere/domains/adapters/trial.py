@@ -57,8 +57,8 @@ def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Foun
     Raises:
       WorldError: if it cannot be used, or not with this key.
     """
-    simulator.reset(seeds[0])  # wrappers note once that they were reset and stepped: not part of any state
-    simulator.step(0)
+    first = simulator.reset(seeds[0])
+    _wander(simulator, first, 0)  # wrappers note once that they were reset and stepped: not part of any state
     walks = [_walk(simulator, seed, np.random.default_rng(seed)) for seed in seeds[:_WALKS]]
     for number, walk in enumerate(walks):
         _check_again(simulator, walk, 1000 + number)
@@ -171,7 +171,7 @@ def _failure_at(simulator: Simulator, walk: Walk, number: int, action: int) -> W
     """Saves a state, leaves it, and comes back to it twice; returns what goes wrong."""
     expected = walk.looks[number + 1]
     saved = simulator.save()
-    _wander(simulator, action)
+    _wander(simulator, walk.steps[number], action)
     simulator.load(saved)
     simulator.disturb_generators(number)
     with seeded(number):
@@ -186,13 +186,39 @@ def _failure_at(simulator: Simulator, walk: Walk, number: int, action: int) -> W
         simulator.load(saved)
         with seeded(repeat):
             again.add(look_of(simulator.step(action)))
-    if len(again) > 1:
+    if len(again) == 1:
+        return _diagnosis(simulator, walk, number, plain, where)
+    if _is_random(simulator, walk, number) or _varies_inside(simulator, saved, action):
         return WorldError(
             "random-step",
             f"From one state, {where}, action {action} led to different answers: chance decides steps.",
             _RANDOM,
         )
-    return _diagnosis(simulator, walk, number, plain, where)
+    return _forgets_wrappers(simulator, where) or _shares(where)
+
+
+def _is_random(simulator: Simulator, walk: Walk, number: int) -> bool:
+    """Tells whether a step depends on random generators, without any copy."""
+    answers = set()
+    for repeat in range(4 * _REPEATS):
+        simulator.reset(walk.seed)
+        for action in walk.actions[:number]:
+            simulator.step(action)
+        simulator.disturb_generators(repeat)
+        with seeded(repeat):
+            answers.add(look_of(simulator.step(walk.actions[number])))
+    return len(answers) > 1
+
+
+def _varies_inside(simulator: Simulator, saved: Any, action: int) -> bool:
+    """Tells whether an environment that hands out its state answers differently from the same one."""
+    if not isinstance(simulator.way, Access):
+        return False
+    answers = set()
+    for _ in range(4 * _REPEATS):
+        simulator.load(saved)
+        answers.add(digest_of(simulator.step_inside(action)))
+    return len(answers) > 1
 
 
 def _diagnosis(simulator: Simulator, walk: Walk, number: int, plain: bytes, where: str) -> WorldError:
@@ -206,24 +232,14 @@ def _diagnosis(simulator: Simulator, walk: Walk, number: int, plain: bytes, wher
             "Its __getstate__, __deepcopy__ or set_state forgets the state (gymnasium.utils.EzPickle does): give it "
             "get_state() and set_state(state) that keep everything.",
         )
+    if forgetting := _forgets_wrappers(simulator, where):
+        return forgetting
     simulator.reset(walk.seed)
     for earlier in walk.actions[:number]:
         simulator.step(earlier)
     simulator.load(simulator.save())  # without leaving it meanwhile
     if look_of(simulator.step(action)) == walk.looks[number + 1]:
-        return WorldError(
-            "copy-shares-state",
-            f"A snapshot made {where} changes when the environment goes on: it shares something with it.",
-            "Let copies and get_state have arrays, lists and objects of their own; keep no state in the class or in "
-            "module variables.",
-        )
-    if isinstance(simulator.way, Access) and len(simulator.chain()) > 1:
-        return WorldError(
-            "copy-forgets-wrappers",
-            f"What {simulator.way.name} brought back {where} goes on otherwise: the state of a wrapper "
-            f"({', '.join(type(each).__name__ for each in simulator.chain()[:-1])}) is missing.",
-            "Leave out the wrapper that has a state of its own, or make the environment one that can be pickled.",
-        )
+        return _shares(where)
     return WorldError(
         "copy-forgets-state",
         f"A copy made {where} goes on otherwise than the environment itself.",
@@ -231,11 +247,33 @@ def _diagnosis(simulator: Simulator, walk: Walk, number: int, plain: bytes, wher
     )
 
 
-def _wander(simulator: Simulator, action: int) -> None:
-    """Leaves a state by some steps."""
+def _forgets_wrappers(simulator: Simulator, where: str) -> WorldError | None:
+    if not isinstance(simulator.way, Access) or len(simulator.chain()) == 1:
+        return None
+    return WorldError(
+        "copy-forgets-wrappers",
+        f"What {simulator.way.name} brought back {where} goes on otherwise: the state of a wrapper "
+        f"({', '.join(type(each).__name__ for each in simulator.chain()[:-1])}) is missing.",
+        "Leave out the wrapper that has a state of its own, or make the environment one that can be pickled.",
+    )
+
+
+def _shares(where: str) -> WorldError:
+    return WorldError(
+        "copy-shares-state",
+        f"A snapshot made {where} changes when the environment goes on: it shares something with it.",
+        "Let copies and get_state have arrays, lists and objects of their own; keep no state in the class or in "
+        "module variables.",
+    )
+
+
+def _wander(simulator: Simulator, step: Step, action: int) -> None:
+    """Leaves a state by some steps, other ones than `action` where possible."""
     for other in range(1, 3):
-        if simulator.step((action + other) % simulator.num_actions).ended:
+        possible = np.arange(simulator.num_actions) if step.mask is None else np.flatnonzero(step.mask)
+        if step.ended or not len(possible):
             return
+        step = simulator.step(int(possible[(action + other) % len(possible)]))
 
 
 def _hold_counters(simulator: Simulator, walks: list[Walk]) -> list[Finding]:
@@ -289,9 +327,9 @@ def _whole_numbers(simulator: Simulator) -> dict[tuple[int, str], int]:
 
 def _matters(simulator: Simulator, walks: list[Walk], counter: Counter) -> bool:
     """Tells whether setting a counter changes what is seen or how episodes end."""
-    for walk in walks:
+    for walk in (walk for walk in walks if len(walk.actions) > 1):
         for number, jump in enumerate((counter.first, *_JUMPS)):
-            begin = min(number * 4, len(walk.actions))
+            begin = min(1 + number * 4, len(walk.actions) - 1)
             simulator.reset(walk.seed)
             for action in walk.actions[:begin]:
                 simulator.step(action)
