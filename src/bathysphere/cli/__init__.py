@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "agents": ("bathysphere.cli.agents", "list the agents that come trained, and make agents of runs"),
     "runs": ("bathysphere.cli.runs", "list and compare runs"),
     "sweep": ("bathysphere.cli.sweep", "vary settings of a preset or a world, and compare what comes out"),
+    "studio": ("bathysphere.cli.studio", "look inside runs, searches and agents, in a browser"),
     "reproduce": ("bathysphere.cli.reproduce", "run one of the paper's tables or figures again"),
     "play": ("bathysphere.cli.play", "play a world yourself, in the terminal"),
     "draw": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +19,9 @@ try:
     import fcntl
 except ImportError:  # Windows: one run may be run twice at the same time
     fcntl = None
+
+
+_LOOKS, _LOOK_SECONDS = 5, 0.02  # who asks whether a run is running has its lock for a moment
 
 
 class RunDirectory:
@@ -75,9 +79,12 @@ class RunDirectory:
     def lock(self) -> RunLock:
         """Keeps other processes from running this run; raises if one does."""
         lock = RunLock(self.path)
-        if not lock.acquire():
-            raise BathysphereError(f"Another process is running {self.path}. Wait for it, or stop it first.")
-        return lock
+        for _ in range(_LOOKS):
+            if lock.acquire():
+                return lock
+            lock.release()
+            time.sleep(_LOOK_SECONDS)
+        raise BathysphereError(f"Another process is running {self.path}. Wait for it, or stop it first.")
 
     def is_running(self) -> bool:
         """Tells whether a process is running this run now."""
@@ -85,6 +92,18 @@ class RunDirectory:
         is_free = lock.acquire()
         lock.release()
         return not is_free
+
+    def runner(self) -> int | None:
+        """Returns the process that is running this run now; None if there is none, or the system does not tell."""
+        try:
+            inode, locks = self.path.stat().st_ino, Path("/proc/locks").read_text(encoding="ascii")
+        except OSError:
+            return None
+        for line in locks.splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5].rpartition(":")[2] == str(inode) and words[4].isdigit():
+                return int(words[4]) or None
+        return None
 
 
 class RunLock:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.metrics import read_rows
+from bathysphere.runs.metrics import last_row
 
 _NUMBERS = ("env_steps", "episodes", "win_rate_100", "win_rate_1000", "env_steps_per_second")
 
@@ -39,6 +39,6 @@ def describe_run(directory: RunDirectory) -> dict[str, Any]:
     if result is not None:
         about |= {name: result[name] for name in (*_NUMBERS, "first_solved_step", "solved_step")}
         return about | {"state": result["stopped_by"]}
-    if rows := read_rows(directory.metrics_file):
-        about |= {name: rows[-1][name] for name in _NUMBERS}
+    if row := last_row(directory.metrics_file):
+        about |= {name: row[name] for name in _NUMBERS if name in row}
     return about | {"state": "running" if directory.is_running() else "unfinished"}

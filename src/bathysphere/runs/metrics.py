@@ -30,6 +30,9 @@ TIME_COLUMNS = ("seconds", "env_steps_per_second", *(f"share_{phase}" for phase 
 
 Row = dict[str, Any]
 
+_TAIL = 1 << 16  # bytes in which the last row lies: rows have about a thousand
+_ROW = 1 << 12  # bytes for every wanted row up to which it is quicker to read a file whole
+
 
 class Meter:
     """Gathers what happens between two rows, and makes the rows.
@@ -232,6 +235,57 @@ def read_rows(file: Path) -> list[Row]:
         except ValueError:
             break
     return rows
+
+
+def last_row(file: Path) -> Row | None:
+    """Returns the last whole row of `metrics.jsonl`, however long the file is; None if there is none."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(max(opened.seek(0, os.SEEK_END) - _TAIL, 0))
+            lines = opened.read().splitlines()
+    except OSError:
+        return None
+    for line in reversed(lines):
+        with suppress(ValueError):
+            row = json.loads(line)
+            if isinstance(row, dict):
+                return row
+    return None
+
+
+def sample_rows(file: Path, most: int) -> list[Row]:
+    """Returns up to about `most` rows of `metrics.jsonl` at equal distances, with the first and the last.
+
+    The work does not grow with the file: of a long one only those rows are read. A row that cannot be read, such as one
+    that is being written, is left out.
+    """
+    try:
+        with file.open("rb") as opened:
+            size = opened.seek(0, os.SEEK_END)
+            opened.seek(0)
+            if size <= most * _ROW:
+                lines = opened.read().splitlines()
+                return _parsed(lines[:: -(-len(lines) // most)] + lines[-1:]) if lines else []
+            lines = [opened.readline()]
+            for number in range(1, most):
+                opened.seek(size * number // most)
+                opened.readline()  # the rest of a row
+                lines.append(opened.readline())
+            opened.seek(max(size - _TAIL, 0))
+            return _parsed(lines + opened.read().splitlines()[-1:])
+    except OSError:
+        return []
+
+
+def _parsed(lines: list[bytes]) -> list[Row]:
+    """Returns the rows in `lines`, each once."""
+    rows: dict[int, Row] = {}
+    for line in lines:
+        with suppress(ValueError):
+            row = json.loads(line)
+            if isinstance(row, dict) and isinstance(row.get("env_steps"), int):
+                rows[row["env_steps"]] = row
+    return [rows[steps] for steps in sorted(rows)]
 
 
 def _cut(file: Path, env_steps: int) -> None:

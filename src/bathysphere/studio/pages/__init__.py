@@ -1,0 +1,1 @@
+"""The pages of the studio, and what they share."""

@@ -1,0 +1,50 @@
+"""Smoothing, groups of seeds and their intervals."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bathysphere.studio.charts import curves_chart
+from bathysphere.studio.curves import Curve, as_csv, curve_of, groups, mean_curve, smoothed
+from bathysphere.studio.folder import RunsFolder
+
+
+def test_smoothing_keeps_constants_and_does_nothing_at_zero():
+    values = np.random.default_rng(0).random(50)
+    assert np.allclose(smoothed(values, 0.0), values)
+    assert np.allclose(smoothed(np.full(50, 3.0), 0.9), 3.0)
+    assert smoothed(values, 0.9).std() < values.std()
+
+
+def test_rows_without_the_metric_are_left_out():
+    rows = [{"env_steps": 1, "loss": None}, {"env_steps": 2, "loss": 0.5}, {"env_steps": 3}]
+    curve = curve_of("a", rows, "loss")
+    assert (curve.steps.tolist(), curve.values.tolist()) == ([2.0], [0.5])
+    assert len(curve_of("a", [], "loss").steps) == 0
+
+
+def test_the_interval_over_seeds_is_students():
+    rng = np.random.default_rng(1)
+    steps = np.arange(5.0)
+    curves = [Curve(str(i), steps, rng.random(5)) for i in range(4)]
+    mean = mean_curve("all", curves)
+    last = [curve.values[-1] for curve in curves]
+    low, high = stats.t.interval(0.95, 3, np.mean(last), stats.sem(last))
+    assert mean.values[-1] == pytest.approx(np.mean(last))
+    assert (mean.low[-1], mean.high[-1]) == (pytest.approx(low), pytest.approx(high))
+    assert mean_curve("one", curves[:1]).low is None
+    assert len(mean_curve("none", []).steps) == 0
+
+
+def test_runs_that_differ_in_their_seed_are_one_group(folder):
+    runs = [run for run in RunsFolder(folder).runs() if run.name in ("sea-0", "sea-1", "neutral")]
+    found = {name: [run.name for run in group] for name, group in groups(runs).items()}
+    assert found == {"deep-sea, 2 seeds": ["sea-0", "sea-1"], "neutral": ["neutral"]}
+
+
+def test_charts_and_copies_hold_every_point():
+    curve = Curve('a "b"', np.arange(3.0), np.arange(3.0), np.zeros(3), np.full(3, 4.0), 2)
+    drawn = curves_chart([curve, Curve("c", np.arange(2.0), np.ones(2))], "loss", False)["series"]
+    assert [len(series["data"]) for series in drawn] == [3, 3, 3, 2]
+    assert drawn[1]["data"][2] == [2.0, 4.0]
+    assert as_csv([curve]).splitlines()[1:] == [f'"a ""b""",{i},{i},0,4' for i in range(3)]
