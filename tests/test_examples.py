@@ -63,6 +63,16 @@ def test_sliding_tiles_twice_is_one_puzzle(monkeypatch):
     assert len(lines) <= 25
 
 
+def test_job_shop(tmp_path):
+    out = _run("job_shop.py", "ft06", "3000", cwd=tmp_path)
+    assert "SPT: 94\nMWKR: 58\n" in out
+    ours = [int(end) for end in re.findall(r"ours: (\d+), after", out)]
+    assert ours
+    assert ours == sorted(set(ours), reverse=True)
+    assert 55 <= ours[-1] < 58
+    assert (tmp_path / "job_shop.png").stat().st_size > 1000
+
+
 def test_demo(tmp_path):
     out = _run("demo.py", "here", cwd=tmp_path)
     assert "What happened" in out
