@@ -8,8 +8,8 @@ schedule that is done in time, and an episode is over as soon as the work that i
 begins one below what simple rules reach, and is then set one below every schedule found. `steps` is the budget for
 each deadline.
 
-The file prints what the rules reach that people use (SPT: the shortest operation first; MWKR: the job with the most work
-remaining), the best of random schedules, ours, and the proven optimum, and draws our schedule to job_shop.png.
+The file prints what the rules that people use reach (SPT: the shortest operation first; MWKR: the job with the most
+work remaining), the best of random schedules, ours, and the proven optimum, and draws our schedule to job_shop.png.
 
 The instances are FT06 (Fisher and Thompson, 1963) and LA01 (Lawrence, 1984): machine and time of every operation.
 """

@@ -1,6 +1,8 @@
 """Every example runs, and says what it promises."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +73,24 @@ def test_job_shop(tmp_path):
     assert ours == sorted(set(ours), reverse=True)
     assert 55 <= ours[-1] < 58
     assert (tmp_path / "job_shop.png").stat().st_size > 1000
+
+
+def test_gymnasium_worlds(tmp_path):
+    out = _run("gymnasium_worlds.py", "--short", cwd=tmp_path)
+    assert re.search(r"FrozenLake-v1: .* latest return 1.0; then 50 of 50 solved", out)
+    assert re.search(r"CliffWalking-v1: .* latest return -13.0; then 0 of 50 solved in 13.0 steps", out)
+
+
+def test_my_measures(tmp_path, monkeypatch):
+    out = _run("my_measures.py", cwd=tmp_path)
+    assert len(re.findall(r": solved after \d+ episodes\n", out)) == 4
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(EXAMPLES / "my_measures.py", tmp_path)
+    command = "train deep-sea --import my_measures --search.risk upper_half --domain.size 8 --steps 50 --json"
+    done = subprocess.run(
+        [sys.executable, "-m", "bathysphere", *command.split()], capture_output=True, text=True, check=False
+    )
+    assert json.loads(done.stdout)["env_steps"] >= 50, done.stderr
 
 
 def test_demo(tmp_path):
