@@ -170,6 +170,11 @@ def test_what_is_outside_becomes_wall() -> None:
         ("#####\n#@$.é#\n#####\n", "line 2: unknown tile 'é' in column 5"),
         ("#####\n#@$.→#\n#####\n", "line 2: unknown tile '→' in column 5"),
         ("#\n" * 1001, "line 1001: more than 1000 rows"),
+        ("7" * 1_000_000, "bad.txt holds no level"),  # an hour, if every digit were a beginning
+        ("7" * 999_999 + "#", "line 1: more than 1000 characters"),
+        ("990#\n" * 5000, "line 1001: more than 1000 rows"),
+        (TINY + "Solution\n" + "600000r\n" * 2, "line 6: a solution of more than 1000000 moves"),
+        ((TINY + "Solution\n" + "900000r\n\n") * 9, "line 29: .*or 4000000 in all"),
     ],
 )
 def test_bad_levels_are_named(text: str, words: str) -> None:

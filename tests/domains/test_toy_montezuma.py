@@ -147,6 +147,19 @@ def test_conforms(name):
     check_domain(ToyMontezuma(ToyMontezumaConfig(name)), np.random.default_rng(0))
 
 
+def test_more_lives_than_a_row_has_room_for_end_with_the_first():
+    """Rows of worlds with one life do not know where a room was entered; a made-up one must not lead beyond its end."""
+    domain = ToyMontezuma(ToyMontezumaConfig())
+    rng = np.random.default_rng(0)
+    states = domain.initial(100, rng)
+    states[:, -2] = 7  # lives
+    for _ in range(60):
+        out = domain.successors(states)
+        assert (out.terminal | (out.states[..., -2] == 7)).all()
+        states = out.states[np.arange(len(states)), rng.integers(4, size=len(states))]
+    assert (states[:, -2] == 6).any()
+
+
 def test_conforms_with_lives():
     check_domain(ToyMontezuma(ToyMontezumaConfig(max_lives=2)), np.random.default_rng(0))
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from bathysphere.planning import BestFirst, BestFirstConfig, Episode
-from bathysphere.planning.best_first.store import ENDED_BY, chain_of, check_store
+from bathysphere.planning.best_first.invariants import check_store
+from bathysphere.planning.best_first.store import ENDED_BY, chain_of
 from bathysphere.planning.planner import MODEL_ERRORS
 from tests.oracles.best_first import OracleSearch, OracleState
 from tests.oracles.random_graph import RandomGraph, TableValues

@@ -6,7 +6,7 @@ import numpy as np
 
 from bathysphere.planning import MCTS, Episode, SearchConfig
 from bathysphere.planning.graph import kernels
-from bathysphere.planning.graph.arena import check_graph
+from bathysphere.planning.graph.invariants import check_graph
 from tests.oracles.planner import OracleEpisode
 
 

@@ -8,8 +8,9 @@ from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import BestFirst, BestFirstConfig
 from bathysphere.planning.best_first import planner as planner_module
+from bathysphere.planning.best_first.invariants import check_store
 from bathysphere.planning.best_first.orders import order
-from bathysphere.planning.best_first.store import allocate, check_store, grown
+from bathysphere.planning.best_first.store import allocate, grown
 from bathysphere.planning.graph.risk import separable
 from bathysphere.planning.planner import MODEL_ERRORS, play_all
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig

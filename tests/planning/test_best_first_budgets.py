@@ -10,7 +10,8 @@ import pytest
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import BestFirst, BestFirstConfig, Pool
 from bathysphere.planning.best_first import planner as planner_module
-from bathysphere.planning.best_first.store import StoreSizes, allocate, check_store
+from bathysphere.planning.best_first.invariants import check_store
+from bathysphere.planning.best_first.store import StoreSizes, allocate
 from bathysphere.planning.planner import play_all
 from tests.oracles.compiled_graph import CompiledGraph
 from tests.oracles.random_graph import RandomGraph, TableValues

@@ -10,7 +10,7 @@ from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.domains.base import Categories, Features
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, SearchConfig
-from bathysphere.planning.graph.arena import check_graph
+from bathysphere.planning.graph.invariants import check_graph
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 from tests.oracles.compiled_graph import CompiledGraph
 from tests.oracles.random_graph import RandomGraph, TableValues

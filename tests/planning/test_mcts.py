@@ -5,7 +5,7 @@ import pytest
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, SearchConfig
-from bathysphere.planning.graph.arena import check_graph
+from bathysphere.planning.graph.invariants import check_graph
 from tests.oracles.random_graph import RandomGraph, TableValues
 from tests.planning.small_worlds import count, entry, make_domain, make_search, plan, total
 

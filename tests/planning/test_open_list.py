@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bathysphere.planning.best_first.invariants import check_open_list
 from bathysphere.planning.best_first.open_list import move_up, pop, push
-from bathysphere.planning.best_first.store import StoreSizes, _check_heap, allocate
+from bathysphere.planning.best_first.store import StoreSizes, allocate
 
 pytestmark = pytest.mark.kernels
 
@@ -53,7 +54,7 @@ class Pair:
 
     def check(self):
         for b, entries in enumerate(self.sorted):
-            _check_heap(self.store, int(self.store.searches["top"][b]), {entry[-1] for entry in entries})
+            check_open_list(self.store, int(self.store.searches["top"][b]), {entry[-1] for entry in entries})
         is_open = {entry[-1] for entries in self.sorted for entry in entries}
         assert set(np.flatnonzero(self.store.records["is_open"]).tolist()) == is_open
 

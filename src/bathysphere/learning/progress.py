@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.planning import Episode
+from bathysphere.storage.state import MOST, require
 
 WINDOWS = (100, 1000, 10000)
 RECENT = 50  # latest episodes: a run counts as solved once it wins more than half of them
@@ -85,12 +86,34 @@ class Progress:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; older checkpoints hold no returns, which then begin here."""
-        self.env_steps, self.episodes, self.wins, self.updates, self.learnt_steps = state["counts"].tolist()
+        steps, episodes, wins, updates, learnt = state["counts"].tolist()
+        is_ordered = 0 <= wins <= episodes <= learnt <= steps < MOST and 0 <= updates < MOST
+        require(is_ordered, "its counts contradict each other")
         first, solved = state["moments"].tolist()
+        require(-1 <= first <= steps and (first >= 0) == (wins > 0), "it was first solved when it was not")
+        require(
+            -1 <= solved <= steps and (solved < 0 or solved >= first >= 0), "it was solved before its first success"
+        )
+        averages, recent = state["averages"], state["recent"]
+        require(
+            averages.shape == (len(WINDOWS),) and ((averages >= 0) & (averages <= 1 + 1e-9)).all(), "a win rate is none"
+        )
+        require(len(recent) == min(episodes, RECENT), "its latest episodes are not as many as they must be")
+        self.env_steps, self.episodes, self.wins, self.updates, self.learnt_steps = (
+            steps,
+            episodes,
+            wins,
+            updates,
+            learnt,
+        )
         self.first_solved_step = None if first < 0 else first
         self.solved_step = None if solved < 0 else solved
-        self._averages[:] = state["averages"]
-        self._recent = deque(state["recent"].tolist(), maxlen=RECENT)
-        self._returns = deque(state["returns"].tolist() if "returns" in state else (), maxlen=RECENT)
+        self._averages[:] = averages
+        self._recent = deque(recent.tolist(), maxlen=RECENT)
+        returns = state["returns"].tolist() if "returns" in state else []
         extremes = state["extreme_returns"].tolist() if "extreme_returns" in state else [math.nan] * 2
+        require(len(returns) <= len(recent) and all(map(math.isfinite, returns)), "a return is no number")
+        best, worst = extremes
+        require(math.isnan(best) if not returns else worst <= best < math.inf, "its best return is below its worst")
+        self._returns = deque(returns, maxlen=RECENT)
         self.best_return, self.worst_return = (None if math.isnan(extreme) else extreme for extreme in extremes)

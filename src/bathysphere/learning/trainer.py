@@ -21,7 +21,15 @@ from bathysphere.learning.targets import num_targets, policy_targets, targets
 from bathysphere.learning.transitions import TransitionReplay
 from bathysphere.planning import Episode, PlannerSettings, Pool
 from bathysphere.planning.episode import SeenStates
-from bathysphere.storage.state import Arrays, generator_state, prefixed, restore_generator, section
+from bathysphere.storage.state import (
+    Arrays,
+    check_kinds,
+    generator_state,
+    prefixed,
+    require,
+    restore_generator,
+    section,
+)
 from bathysphere.values.action_ensemble import ActionEnsemble
 from bathysphere.values.batch import UpdateStats
 from bathysphere.values.ensemble import Ensemble
@@ -136,10 +144,7 @@ class Trainer:
     def _learn(self) -> None:
         """Catches up: one update per `steps_per_update` steps of finished episodes, after `min_episodes`."""
         learning, progress = self.learning, self.progress
-        if progress.episodes <= learning.min_episodes:
-            return
-        # As many updates as keep updates * steps_per_update below the steps received, and one to reach them.
-        due = int(np.ceil(progress.learnt_steps / learning.steps_per_update)) - progress.updates
+        due = self._num_due() - progress.updates
         while due > 0:
             num = min(due, learning.renew_every if isinstance(self.replay, TransitionReplay) else MAX_UPDATES_AT_ONCE)
             sample = self.replay.sample(num, learning.batch_size, self._rng)
@@ -167,9 +172,20 @@ class Trainer:
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; the trainer must have been made with the same settings."""
         state = {_OLD_NAMES.sub(r"pool.worker\1", name): array for name, array in state.items()}
+        check_kinds(state, self.state_dict())
         for part, owner in self._parts().items():
             owner.load_state_dict(section(state, part))
         restore_generator(self._rng, state["rng"])
+        require(self.progress.updates == self._num_due(), "its updates do not follow from its steps")
+
+    def _num_due(self) -> int:
+        """Returns how many updates there should have been by now.
+
+        As many as keep updates * steps_per_update below the steps received, and one to reach them.
+        """
+        if self.progress.episodes <= self.learning.min_episodes:
+            return 0
+        return int(np.ceil(self.progress.learnt_steps / self.learning.steps_per_update))
 
     def _parts(self) -> dict[str, Any]:
         """Returns everything that is saved besides the generator, by how its names begin."""

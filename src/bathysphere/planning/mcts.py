@@ -25,7 +25,6 @@ from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.graph.steps import CUT_OFF, RUNNING
 from bathysphere.planning.graph_values import with_graph_values
 from bathysphere.planning.planner import (
-    MODEL_ERRORS,
     Values,
     Work,
     num_drawn_members,
@@ -34,7 +33,7 @@ from bathysphere.planning.planner import (
 )
 from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
-from bathysphere.storage.state import generator_state, prefixed, restore_generator, section
+from bathysphere.storage.state import generator_state, prefixed, require, restore_generator, section
 
 _MOST_PASSES = 1024  # between two looks at the clock; bounds the room that is made for them
 
@@ -283,15 +282,11 @@ class MCTS:
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything a resumed search needs to go on bit for bit, half-played episodes included."""
-        work = self.work
         return {
             **prefixed("arena.", self.graphs.state_dict()),
             **prefixed("steady.", self._episode_values.state_dict() if self._episode_values else {}),
-            "active": self._active.copy(),
-            "episode": self._episode.copy(),
-            "num_started": np.array(self._starts.num_started),
-            "model_errors": np.array([work.model_errors[name] for name in MODEL_ERRORS]),
-            "calls": np.array([work.model_calls, work.network_calls]),
+            **self._starts.state_dict(self._active, self._episode),
+            **self.work.state_dict(),
             "rng": generator_state(self._rng),
         }
 
@@ -300,9 +295,10 @@ class MCTS:
         self.graphs.load_state_dict(section(state, "arena."))
         if self._episode_values is not None:
             self._episode_values.load_state_dict(section(state, "steady."), self.values)
-        self._active[:] = state["active"]
-        self._episode[:] = state["episode"]
-        self._starts.num_started = int(state["num_started"])
-        self.work.model_errors.update(zip(MODEL_ERRORS, state["model_errors"].tolist(), strict=True))
-        self.work.model_calls, self.work.network_calls = state["calls"].tolist()
+        self._starts.load_state_dict(state, self._active, self._episode)
+        self.work.load_state_dict(state)
         restore_generator(self._rng, state["rng"])
+        episodes, slots = self.arena.episodes, np.arange(self.sizes.batch)
+        has_ended = self.arena.stats["terminal"][slots, self.arena.nodes["state"][slots, episodes["root"]]]
+        is_over = has_ended | (episodes["step"] >= self.sizes.max_steps) | (episodes["num_states"] == 0)
+        require(not (self._active & is_over).any(), "an episode goes on that never began, or is over")

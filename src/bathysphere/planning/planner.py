@@ -19,6 +19,7 @@ from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.storage.plain import declare_family
+from bathysphere.storage.state import require
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
 PHASES = ("starts", "sweep", "model", "insert", "network", "other")
@@ -117,6 +118,20 @@ class Work:
             {name: count + other.model_errors[name] for name, count in self.model_errors.items()},
             {phase: spent + other.seconds[phase] for phase, spent in self.seconds.items()},
         )
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns what a resumed planner goes on counting from."""
+        return {
+            "model_errors": np.array([self.model_errors[name] for name in MODEL_ERRORS]),
+            "calls": np.array([self.model_calls, self.network_calls]),
+        }
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restores what `state_dict` returned, from arrays among which there may be others."""
+        errors, calls = state["model_errors"].tolist(), state["calls"].tolist()
+        require(len(errors) == len(MODEL_ERRORS) and len(calls) == 2 and min(*errors, *calls) >= 0, "a count is none")
+        self.model_errors.update(zip(MODEL_ERRORS, errors, strict=True))
+        self.model_calls, self.network_calls = calls
 
 
 class Planner(Protocol):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, NumberedStarts, Starts, States
 from bathysphere.errors import BathysphereError
+from bathysphere.storage.state import require
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,21 @@ class EpisodeStarts:
     def number(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the numbers that episodes of this planner have among those of all workers."""
         return indices * self._workers + self._worker
+
+    def state_dict(self, active: NDArray[np.bool_], indices: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Returns how many episodes were begun, which slots [B] hold one, and its index there [B]."""
+        return {"active": active.copy(), "episode": indices.copy(), "num_started": np.array(self.num_started)}
+
+    def load_state_dict(
+        self, state: Mapping[str, NDArray[Any]], active: NDArray[np.bool_], indices: NDArray[np.int64]
+    ) -> None:
+        """Restores what `state_dict` returned; there may be other arrays too. Mutates: active, indices."""
+        saved, started = state["episode"], int(state["num_started"])
+        require(saved.shape == state["active"].shape == indices.shape, "it has another number of slots")
+        require(started >= 0 and ((saved >= 0) & (saved < max(started, 1))).all(), "an episode goes on before it began")
+        is_going_on = self._num_episodes is not None or state["active"].all()
+        require(is_going_on, "a slot is idle although there is no end of episodes")
+        active[:], indices[:], self.num_started = state["active"], saved, started
 
     def begin(self, count: int, ahead: int) -> Beginning | None:
         """Begins up to `count` episodes, as many as are still allowed; None if none is.

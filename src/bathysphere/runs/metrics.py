@@ -24,6 +24,7 @@ from bathysphere.planning import Episode
 from bathysphere.planning.planner import PHASES
 from bathysphere.runs.tensorboard import Board
 from bathysphere.storage.files import writing
+from bathysphere.storage.state import MOST, check_kinds, require
 from bathysphere.values.batch import UpdateStats
 
 TIME_COLUMNS = ("seconds", "env_steps_per_second", *(f"share_{phase}" for phase in (*PHASES, "learning")))
@@ -143,13 +144,16 @@ class Meter:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]], env_steps: int) -> None:
         """Restores what `state_dict` returned after so many steps; what older checkpoints do not hold begins here."""
+        check_kinds(state, self.state_dict())
         counts = state["counts"].tolist()
+        require(len(counts) == 5 and 0 <= min(counts) <= max(counts) < MOST, "a count of the metrics is none")
         self._episodes, self._lengths, self._graphs, self._wins, self._solutions = counts
         self._stds = float(state["stds"])
         if "returns" in state:
             self._returns = _Returns(*state["returns"].tolist())
             self._new_states, self._successors = state["new_states"].tolist()
         self.last_row = int(state.get("last_row", env_steps))
+        require(0 <= self.last_row <= env_steps, "the last row of the metrics is still to come")
         if "update" in state:
             loss, norm = state["update"].tolist()
             self._latest = UpdateStats(loss, state["member_losses"], norm)

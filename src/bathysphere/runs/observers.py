@@ -15,7 +15,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.learning.trainer import Trainer
 from bathysphere.planning import Episode
 from bathysphere.runs.callbacks import EpisodeCallback, OnEpisode, is_true, place_of
-from bathysphere.storage.state import Arrays, prefixed, section
+from bathysphere.storage.state import Arrays, check_kinds, prefixed, section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,6 +102,7 @@ class Observers:
                     f"The checkpoint holds nothing of the observer {observer.name!r}, which did not follow the run "
                     "from its beginning. Resume with the observers that the run began with."
                 )
+            check_kinds(saved, observer.state_dict())
             observer.load_state_dict(saved)
 
     def _call(self, observer: Observer, method: Callable[..., Any], *arguments: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from bathysphere.config.convert import config_hash
 from bathysphere.config.run import RunConfig
 from bathysphere.domains.base import Observer
+from bathysphere.errors import BathysphereError
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.build import make_trainer
@@ -22,9 +23,9 @@ from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.lineage import Lineage
 from bathysphere.runs.metrics import Meter, MetricsWriter, Row
 from bathysphere.runs.observers import Observers
-from bathysphere.storage.checkpoint import CheckpointStore
+from bathysphere.storage.checkpoint import Checkpoint, CheckpointStore
 from bathysphere.storage.files import read_json, write_json
-from bathysphere.storage.state import prefixed, section
+from bathysphere.storage.state import prefixed, require, section
 from bathysphere.storage.versions import collect_versions
 
 _DISPLAY_SECONDS = 0.2  # between two looks of the display
@@ -140,15 +141,24 @@ class _Run:
         self.meter = Meter(self.config.log_every)
         self.observers = Observers(self.trainer, self.given, self.on_episode)
         if checkpoint is not None:
-            arrays = checkpoint.arrays
-            self.trainer.load_state_dict(arrays)
-            self.meter.load_state_dict(section(arrays, "meter."), checkpoint.env_steps)
-            self.observers.load_state_dict(arrays)
-            self.seconds_before = checkpoint.seconds
+            self._restore(checkpoint)
         else:
             self.observers.record([])
         self.meter.start(self.trainer, self.seconds_before)
         self.writer = MetricsWriter(self.directory.metrics_file, self.directory.tensorboard, self.meter.last_row)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        """Brings all parts to a checkpoint, or refuses it: its fingerprints say that it is whole, not who wrote it."""
+        arrays, env_steps = checkpoint.arrays, checkpoint.env_steps
+        try:
+            self.trainer.load_state_dict(arrays)
+            self.meter.load_state_dict(section(arrays, "meter."), env_steps)
+            self.observers.load_state_dict(arrays)
+            require(self.trainer.progress.env_steps == env_steps, "it is of another step than it says")
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, BathysphereError) as error:
+            told = error if isinstance(error, BathysphereError) else f"{type(error).__name__}: {error}."
+            raise BathysphereError(f"The checkpoint of step {env_steps:,} cannot be used. {told}") from error
+        self.seconds_before = checkpoint.seconds
 
     def _train(self, interrupted: threading.Event) -> str:
         trainer, progress = self.trainer, self.trainer.progress

@@ -1,4 +1,7 @@
-"""Saved states: arrays by flat names, a part's names beginning with the name of the part; generators as arrays."""
+"""Saved states: arrays by flat names, a part's names beginning with the name of the part; generators as arrays.
+
+What is read back may have been written by anybody. `check_kinds` and `require` refuse what no run has written.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bathysphere.errors import BathysphereError
+
 Arrays = dict[str, NDArray[Any]]
 T = TypeVar("T")
 
+MOST = 2**53  # of whatever is counted, so that sums stay exact
 _WORD = 2**64 - 1
 
 
@@ -24,6 +30,25 @@ def prefixed(prefix: str, state: Mapping[str, T]) -> dict[str, T]:
     return {prefix + name: value for name, value in state.items()}
 
 
+def check_kinds(saved: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArray[Any]]) -> None:
+    """Refuses saved arrays that are of another kind than those of the same names in a state that has just begun.
+
+    Their lengths may differ, their types and numbers of axes may not. Names that only one of them has are let pass.
+    """
+    for name in saved.keys() & fresh.keys():
+        found, expected = ((array.dtype, array.ndim) for array in (saved[name], fresh[name]))
+        require(
+            found == expected,
+            f"{name} is {found[0]} with {found[1]} axes, and {expected[0]} with {expected[1]} was expected",
+        )
+
+
+def require(is_kept: Any, complaint: str) -> None:
+    """Refuses a saved state that no run can have written, with what is wrong with it."""
+    if not is_kept:
+        raise BathysphereError(f"What was saved is impossible: {complaint}. It is damaged, or was made up.")
+
+
 def generator_state(rng: np.random.Generator) -> NDArray[np.uint64]:
     """Returns the state of a PCG64 generator (what `default_rng` makes), uint64 [6]."""
     state = rng.bit_generator.state
@@ -34,7 +59,9 @@ def generator_state(rng: np.random.Generator) -> NDArray[np.uint64]:
 
 def restore_generator(rng: np.random.Generator, words: NDArray[Any]) -> None:
     """Gives `rng` the state that `generator_state` returned. Mutates: rng."""
+    require(words.shape == (6,), "a generator has another number of words")
     low, high, inc_low, inc_high, has_uint32, uinteger = (int(word) for word in words)
+    require(inc_low % 2 == 1 and has_uint32 <= 1 and uinteger < 2**32, "a generator is in no state that it can be in")
     rng.bit_generator.state = {
         "bit_generator": "PCG64",
         "state": {"state": low | high << 64, "inc": inc_low | inc_high << 64},

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import FinishedEpisode, States
 from bathysphere.plots import GOLD, INK, ROCK
+from bathysphere.storage.state import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,6 +76,9 @@ class UncertaintyMaps:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned."""
+        steps, maps = state["steps"], state["maps"]
+        is_ordered = (np.diff(steps) > 0).all() and (steps >= 0).all()
+        require(maps.shape == (len(steps), self._side, self._side) and is_ordered, "maps and their moments disagree")
         self.steps, self.maps, self._next = state["steps"].tolist(), list(state["maps"]), int(state["next"])
 
 

@@ -16,7 +16,8 @@ Format = Literal["boxoban", "xsb", "sok"]
 SUFFIXES: dict[str, Format] = {".txt": "boxoban", ".xsb": "xsb", ".sok": "sok"}
 MAX_FILE_BYTES = 64 * 2**20
 MAX_SIDE = 1000  # cells
-MAX_MOVES = 1_000_000  # in one line of a solution, which is the longest that a line can be
+MAX_MOVES = 1_000_000  # in a solution, and so in a line
+MAX_EXPANDED = 4_000_000  # characters that all run lengths of a file may stand for
 
 # `.sok` allows other characters for some tiles.
 _ALIASES = str.maketrans("-_bBpPoO", "  $*@+..")
@@ -25,7 +26,8 @@ _ONLY_TILES = re.compile(r"[-_ #.*$@+|\d]+")
 _PROPERTY = re.compile(r"([A-Za-z][A-Za-z ]*):(.*)")
 _SOLUTION = re.compile(r"solution\b[^:]*:?", re.IGNORECASE)
 _MOVES = re.compile(r"[lurdLURD\d]+")
-_RUN = re.compile(r"([0-9]+)([^0-9])")
+# Each run of digits is looked at once, from its first digit; otherwise long ones would take time squared.
+_RUN = re.compile(r"(?<![0-9])([0-9]++)([^0-9])")
 
 
 def read_levels(path: str | Path) -> list[Level]:
@@ -105,13 +107,14 @@ class _Reader:
         # Whether the last level has its `Title:` line, so that the next one is for the next level.
         self._has_title_line = True
         self._reading_solution = False
+        self._num_expanded = 0  # characters written for run lengths so far
 
     def read(self, number: int, line: str) -> None:
         if _is_row(line, bool(self._rows)):
             if not self._rows:
                 self._reading_solution = False
             for row in filter(None, line.split("|")):
-                tiles = _expand(row, MAX_SIDE, self.source, number).translate(_ALIASES)
+                tiles = self._expand(row, MAX_SIDE, number).translate(_ALIASES)
                 self._rows.append((number, tiles))
             if len(self._rows) > MAX_SIDE:
                 raise BathysphereError(
@@ -152,8 +155,26 @@ class _Reader:
 
     def _add_moves(self, number: int, line: str) -> None:
         last = len(self.levels) - 1
-        moves = _expand(line, MAX_MOVES, self.source, number)
-        self.solutions[last] = self.solutions.get(last, "") + moves
+        moves = self.solutions.get(last, "") + self._expand(line, MAX_MOVES, number)
+        if len(moves) > MAX_MOVES:
+            raise BathysphereError(f"{self.source}, line {number}: a solution of more than {MAX_MOVES} moves.")
+        self.solutions[last] = moves
+
+    def _expand(self, line: str, max_length: int, number: int) -> str:
+        """Writes out run lengths: `3#2-` is `###--`."""
+        length = len(line)
+        runs = list(_RUN.finditer(line))
+        if length <= max_length and not runs:
+            return line  # as almost always
+        for run in runs:
+            length += int(run[1]) if len(run[1]) < 9 else max_length
+        self._num_expanded += length
+        if length > max_length or self._num_expanded > MAX_EXPANDED:
+            raise BathysphereError(
+                f"{self.source}, line {number}: more than {max_length} characters in a line of a level, or "
+                f"{MAX_EXPANDED} in all. Is it a level file?"
+            )
+        return _RUN.sub(lambda run: run[2] * int(run[1]), line)
 
     def end_board(self) -> None:
         if not self._rows:
@@ -173,20 +194,6 @@ def _is_row(line: str, inside_board: bool) -> bool:
         return True
     only_tiles = bool(line.strip()) and bool(_ONLY_TILES.fullmatch(line))
     return only_tiles and (inside_board or any(tile in line for tile in "@+$"))
-
-
-def _expand(line: str, max_length: int, source: str, number: int) -> str:
-    """Writes out run lengths: `3#2-` is `###--`."""
-    length = len(line)
-    if length <= max_length and not _RUN.search(line):
-        return line  # as almost always
-    for run in _RUN.finditer(line):
-        length += int(run[1]) if len(run[1]) < 9 else max_length
-    if length > max_length:
-        raise BathysphereError(
-            f"{source}, line {number}: more than {max_length} characters in a line of a level. Is it a level file?"
-        )
-    return _RUN.sub(lambda run: run[2] * int(run[1]), line)
 
 
 def format_levels(levels: Sequence[Level], style: Format, run_length: bool = False) -> str:

@@ -70,7 +70,7 @@ def step_row(  # type: ignore[no-untyped-def]
 
     if tile == TRAP:
         row[lives] -= 1
-        if row[lives] == 0:
+        if row[lives] == 0 or entry >= row.shape[0]:  # with one life there is no way back
             row[terminal] = 1
         else:
             row[CELL_X] = row[entry]

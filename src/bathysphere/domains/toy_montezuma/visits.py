@@ -12,6 +12,7 @@ from bathysphere.domains.base import FinishedEpisode, States
 from bathysphere.domains.toy_montezuma import rules
 from bathysphere.domains.toy_montezuma.maps import DOOR, FLOOR, KEY
 from bathysphere.plots import INK
+from bathysphere.storage.state import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,6 +115,9 @@ class Visits:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned."""
+        own = self.state_dict()
+        require(all(state[name].shape == own[name].shape for name in own), "visits are of another map")
+        require(all((state[name] >= 0).all() for name in ("cells", "counts")), "a count of visits is none")
         self.cells[:], self.states[:], self._rooms[:] = state["cells"], state["states"], state["rooms"]
         self._total, self._episodes, *row = state["counts"].tolist()
         self._row = (row[0], row[1])

@@ -18,6 +18,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.planning import compiled_rules
 from bathysphere.planning.best_first import kernels
 from bathysphere.planning.best_first.config import BestFirstConfig
+from bathysphere.planning.best_first.invariants import check_links, check_store
 from bathysphere.planning.best_first.orders import find_order
 from bathysphere.planning.best_first.reading import followed_steps, planned_steps, read_episode, read_graph
 from bathysphere.planning.best_first.store import (
@@ -41,11 +42,11 @@ from bathysphere.planning.episode_values import checked_values
 from bathysphere.planning.expansion import checked_answer
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.risk import find_risk_measure
-from bathysphere.planning.planner import MODEL_ERRORS, PolicyValues, Values, Work, register_planner
+from bathysphere.planning.planner import PolicyValues, Values, Work, register_planner
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.planning.words import WordRows
-from bathysphere.storage.state import generator_state, restore_generator
+from bathysphere.storage.state import generator_state, require, restore_generator
 
 _ROUNDS = 4096  # expansions of each search in one call of compiled code, after which time is looked at
 _LEAST_PROBABILITY = 1e-9  # of an action, so that a way that a policy rules out is the last but can be taken
@@ -362,11 +363,8 @@ class BestFirst:
                 state |= {f"store.{name}.{field}": np.ascontiguousarray(array[field]) for field in fields}
         del state["store.pool.num_entries"]  # the lookup is built anew
         return state | {
-            "active": self._active.copy(),
-            "episode": self._episode.copy(),
-            "num_started": np.array(self._starts.num_started),
-            "model_errors": np.array([self.work.model_errors[name] for name in MODEL_ERRORS]),
-            "calls": np.array([self.work.model_calls, self.work.network_calls]),
+            **self._starts.state_dict(self._active, self._episode),
+            **self.work.state_dict(),
             "rng": generator_state(self._rng),
         }
 
@@ -381,23 +379,29 @@ class BestFirst:
                 f"The saved search has batch, words, members, actions and policy {found}; this one has {expected}. "
                 "Load it with the settings it was saved with."
             )
+        require(0 <= used <= self._limit, "it has more records than memory allows")
         num_records = len(self.store.records)
         while num_records < used:
             num_records *= 2
-        self.store = allocate(self.sizes, num_records)
+        store = allocate(self.sizes, num_records)
         for name, array in state.items():
             if name.startswith("store."):
                 _, part, *field = name.split(".")
-                target = getattr(self.store, part)
-                (target[field[0]] if field else target)[: len(array)] = array
-        kernels.rebuild_lookup(self.store)
-        self._active[:] = state["active"]
-        self._episode[:] = state["episode"]
-        self._starts.num_started = int(state["num_started"])
-        self.work.model_errors.update(zip(MODEL_ERRORS, state["model_errors"].tolist(), strict=True))
-        self.work.model_calls, self.work.network_calls = state["calls"].tolist()
+                target = getattr(store, part)
+                length = used if part in BY_RECORD else len(target)
+                require(len(array) == length, f"{name} has {len(array)} rows, and {length} were expected")
+                (target[field[0]] if field else target)[:length] = array
+        check_links(store)
+        kernels.rebuild_lookup(store)
+        check_store(store)
+        self.store = store
+        self._starts.load_state_dict(state, self._active, self._episode)
+        self.work.load_state_dict(state)
         self._began[:] = time.perf_counter()
         restore_generator(self._rng, state["rng"])
+        require(
+            not (self._active & (self.store.searches["num_states"] == 0)).any(), "a search goes on that never began"
+        )
 
     def _bind_kernels(self) -> dict[str, Any]:
         """Returns the kernels of every round, fixed to the types they are called with."""

@@ -13,6 +13,7 @@ from bathysphere.planning.config import SearchConfig
 from bathysphere.planning.graph import kernels, scoring
 from bathysphere.planning.graph.arena import Arena, Sizes, allocate, ensure_room, pack, unpack
 from bathysphere.planning.graph.compiled import Scratch, translate
+from bathysphere.planning.graph.invariants import check_graph
 from bathysphere.planning.words import WordRows
 
 
@@ -74,5 +75,7 @@ class Graphs:
         return pack(self.arena)
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restores what `state_dict` returned; sizes must be the same."""
-        self.arena = unpack(state, self.sizes, memory_limit=self.config.memory_limit_mb << 20)
+        """Restores what `state_dict` returned; sizes must be the same. Refuses graphs that no search has made."""
+        arena = unpack(state, self.sizes, memory_limit=self.config.memory_limit_mb << 20)
+        check_graph(arena, transpositions=self.config.transpositions, merged=self.config.merge_nodes)
+        self.arena = arena

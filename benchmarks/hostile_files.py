@@ -1,0 +1,230 @@
+"""Counts what happens to checkpoints and agents whose fingerprints are right and whose content is not.
+
+python benchmarks/hostile_files.py [--runs deep-sea,sokoban] [--out FILE.json]
+
+For a few short runs, every array of the newest checkpoint is replaced in turn by each of `DAMAGES`, fingerprints are
+computed anew, and the run is continued in a process of its own. Allowed are a sentence, and a run that goes on with
+what it was given because it is possible. Not allowed: a signal, a hang, a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
+
+import bathysphere
+from bathysphere.runs.directory import RunDirectory
+from bathysphere.storage.checkpoint import META, STATE, WEIGHTS
+from bathysphere.storage.tensors import header_fingerprint
+
+MORE_STEPS = 400  # that a run with a damaged checkpoint is to go on for
+SECONDS = 20.0  # after which it counts as hanging
+ALLOWED = ("sentence", "went on")
+
+SMALL_SOKOBAN = {
+    "domain": {"generator": {"height": 7, "width": 7, "num_boxes": 2}, "max_steps": 40},
+    "values": {"conv_channels": 8, "dense": 16},
+    "batch": 8,
+    "learning": {"min_episodes": 5, "steps_per_update": 50.0},
+}
+RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "deep-sea": ("deep-sea", {"domain": {"size": 8}, "steps": 400}),
+    "paper-deep-sea": ("paper/deep-sea", {"domain": {"size": 8}, "steps": 600, "learning": {"min_episodes": 5}}),
+    "toy-montezuma": ("toy-montezuma", {"steps": 1200, "batch": 8, "learning": {"min_episodes": 2}}),
+    "paper-toy-montezuma": ("paper/toy-montezuma", {"steps": 1200, "batch": 4, "learning": {"min_episodes": 2}}),
+    "sokoban": ("sokoban", SMALL_SOKOBAN | {"steps": 900}),
+    "best-first": (
+        "sokoban",
+        SMALL_SOKOBAN
+        | {
+            "steps": 300,
+            "search": {"name": "best-first", "discount": 0.99, "max_expansions": 60, "width": 4},
+            "learning": {"min_episodes": 5, "steps_per_update": 50.0, "target": "bootstrap"},
+        },
+    ),
+}
+
+
+def _constant(number: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def fill(array: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(all="ignore"):
+            return np.full(array.shape, number).astype(array.dtype)
+
+    return fill
+
+
+def _extreme(name: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def fill(array: NDArray[Any]) -> NDArray[Any]:
+        if array.dtype == bool:
+            return np.full_like(array, name == "max")
+        info: Any = np.iinfo(array.dtype) if array.dtype.kind in "iu" else np.finfo(array.dtype)
+        return np.full_like(array, getattr(info, name))
+
+    return fill
+
+
+def _noise(array: NDArray[Any]) -> NDArray[Any]:
+    bytes_ = np.random.default_rng(0).integers(256, size=array.nbytes, dtype=np.uint8)
+    return (bytes_ % 2 if array.dtype == bool else bytes_).view(array.dtype).reshape(array.shape)
+
+
+def _one_entry(array: NDArray[Any]) -> NDArray[Any]:
+    """Changes the last number only."""
+    changed = array.copy()
+    if changed.size:
+        changed.flat[-1] = ~changed.flat[-1] if changed.dtype == bool else changed.flat[-1] + 1
+    return changed
+
+
+DAMAGES: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "zeros": _constant(0),
+    "ones": _constant(1),
+    "minus one": _constant(-1),
+    "a million": _constant(1_000_000),
+    "largest": _extreme("max"),
+    "smallest": _extreme("min"),
+    "not a number": _constant(np.nan),
+    "noise": _noise,
+    "one entry": _one_entry,
+    "shorter": lambda array: array[:-1] if array.ndim else np.zeros(2, array.dtype),
+    "another axis": lambda array: array[None],
+    "another type": lambda array: array.astype(np.float64 if array.dtype != np.float64 else np.int64),
+}
+
+
+class Case(NamedTuple):
+    """One damage to one array."""
+
+    file: str
+    array: str
+    damage: str
+
+
+def cases_of(checkpoint: Path) -> Iterator[Case]:
+    """Yields everything that is done to a checkpoint."""
+    for file in (WEIGHTS, STATE):
+        for array in sorted(load((checkpoint / file).read_bytes())):
+            for damage in DAMAGES:
+                yield Case(file, array, damage)
+
+
+def damage_checkpoint(checkpoint: Path, case: Case) -> bool:
+    """Damages an array and makes the fingerprints right again; returns whether anything changed."""
+    path = checkpoint / case.file
+    arrays = load(path.read_bytes())
+    before = arrays[case.array]
+    with np.errstate(all="ignore"):
+        after = np.ascontiguousarray(DAMAGES[case.damage](before))
+    same = after.dtype == before.dtype and after.shape == before.shape
+    if same and after.tobytes() == before.tobytes():
+        return False
+    content = save({**arrays, case.array: after})
+    path.write_bytes(content)
+    meta = json.loads((checkpoint / META).read_text())
+    meta["files"][case.file] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (checkpoint / META).write_text(json.dumps(meta | {"sha256": header_fingerprint(meta)}))
+    return True
+
+
+def go_on(run_dir: Path, seconds: float = SECONDS) -> tuple[str, str]:
+    """Continues a run in a process of its own; returns what became of it, and what it said."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        code, told = _continue(run_dir)
+        os.write(write, told[:2000].encode())
+        os._exit(code)
+    os.close(write)
+    deadline, status = time.monotonic() + seconds, None
+    while status is None and time.monotonic() < deadline:
+        pid, ended = os.waitpid(child, os.WNOHANG)
+        status = ended if pid else time.sleep(0.01)
+    if status is None:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    told = os.read(read, 2000).decode(errors="replace")
+    os.close(read)
+    if status is None:
+        return "hang", told
+    if os.WIFSIGNALED(status):
+        return f"signal {os.WTERMSIG(status)}", told
+    return ("went on", "sentence", "traceback")[os.WEXITSTATUS(status)], told
+
+
+def _continue(run_dir: Path) -> tuple[int, str]:
+    config = RunDirectory.open(run_dir).load_config()
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        try:
+            bathysphere.resume(run_dir, steps=config.steps + MORE_STEPS, pictures=False)
+        except bathysphere.BathysphereError as error:
+            return 1, str(error)
+        except BaseException as error:
+            return 2, f"{type(error).__name__}: {error}"
+    return 0, ""
+
+
+def prepare(name: str, folder: Path) -> Path:
+    """Makes a short run; returns its directory."""
+    preset, settings = RUNS[name]
+    run_dir = folder / name
+    bathysphere.train(preset, run_dir=run_dir, pictures=False, **settings)
+    whole = folder / f"{name}-whole"
+    shutil.copytree(run_dir, whole)
+    outcome, told = go_on(whole, 600.0)  # also compiles what is needed
+    if outcome != "went on":
+        raise SystemExit(f"{name} cannot be continued even without damage: {outcome} {told}")
+    return run_dir
+
+
+def attack(run_dir: Path, folder: Path, wanted: Callable[[Case], bool] = lambda case: True) -> Iterator[Any]:
+    """Yields each case with what became of it and what was said."""
+    newest = sorted((run_dir / "checkpoints").glob("step-*"))[-1]
+    for case in filter(wanted, cases_of(newest)):
+        copy = folder / "case"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(run_dir, copy)
+        if damage_checkpoint(copy / "checkpoints" / newest.name, case):
+            yield case, *go_on(copy)
+
+
+def main() -> int:
+    """Runs all cases, prints what is not allowed, and the counts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", default=",".join(RUNS), help="which runs to damage")
+    parser.add_argument("--array", default="", help="only arrays whose names contain this")
+    parser.add_argument("--out", type=Path, help="write all cases to this JSON file")
+    options = parser.parse_args()
+    rows = []
+    for name in options.runs.split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            run_dir = prepare(name, Path(folder))
+            for case, outcome, told in attack(run_dir, Path(folder), lambda case: options.array in case.array):
+                rows.append({"run": name, **case._asdict(), "outcome": outcome, "told": told})
+                if outcome not in ALLOWED:
+                    print(f"{name} {case.array} {case.damage}: {outcome} {told}", flush=True)
+        counts = Counter(row["outcome"] for row in rows if row["run"] == name)
+        print(f"{name}: {dict(counts)}", flush=True)
+    if options.out:
+        options.out.write_text(json.dumps(rows, indent=1))
+    return int(any(row["outcome"] not in ALLOWED for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
