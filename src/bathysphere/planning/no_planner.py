@@ -24,7 +24,7 @@ from bathysphere.planning.planner import ActionValues, Values, Work, num_drawn_m
 from bathysphere.planning.real_steps import take_steps
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
-from bathysphere.storage.state import generator_state, restore_generator
+from bathysphere.storage.state import generator_state, require, restore_generator
 
 _STREAM = np.dtype([("rng", np.uint64)])
 _SAVED = ("_active", "_actions", "_root_states", "_episode", "_length", "_members", "_tie_seeds")
@@ -274,12 +274,22 @@ class NoPlanner:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; sizes and config must be the same."""
+        shapes = all(state[name[1:]].shape == getattr(self, name).shape for name in _SAVED)
+        require(shapes, "it has another number of slots or members")
+        steps, members = state["length"], state["members"]
+        longest = int(steps.max(initial=0))
+        require((steps >= 0).all() and longest < self.max_steps, "an episode goes on that is over")
+        require((members >= 0).all() and (members < self._num_members).all(), "a member does not exist")
+        require(all(state[name[1:]].shape[1] == longest for name in _SAVED_BY_STEP), "steps are missing")
+        made = state["past_actions"]
+        is_action = ((made >= 0) & (made < len(self.domain.action_names)))[np.arange(longest) < steps[:, None]]
+        require(is_action.all(), "a step was no action")
         for name in _SAVED:
             getattr(self, name)[:] = state[name[1:]]
         for name in _SAVED_BY_STEP:
             saved = state[name[1:]]
             getattr(self, name)[:, : saved.shape[1]] = saved
-        self._starts.num_started = int(state["num_started"])
+        self._starts.load_state_dict(state, self._active, self._episode)
         self.work.network_calls = int(state["network_calls"])
         restore_generator(self._rng, state["rng"])
 
