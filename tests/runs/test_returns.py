@@ -60,6 +60,7 @@ def test_progress_counts_returns_of_the_latest_50_episodes():
     empty = np.zeros((2, 1))
     for number in range(70):
         rewards = np.array([number, -1.0])
+        progress.env_steps += len(rewards)
         progress.record(Episode(empty, empty[:, 0], rewards, empty, False, True, number, 1, 0.0))
         assert progress.has_return(-100.0) == (number >= 49)
     assert progress.mean_return == np.mean(range(20, 70)) - 1
