@@ -44,14 +44,15 @@ Title: tall
 EASY, HOPELESS, LARGE, TWO, TALL = parse_levels(LEVELS)
 (DONE,) = parse_levels("#####\n#@ *#\n#####\nTitle: done\n")
 
-# The box on the right is out of reach, which no rule about lost positions knows; so the others are pushed for ever.
+# Nobody gets above the box on the right, which no rule about lost positions knows; so the others are pushed for ever.
 ENDLESS_TEXT = """
 ############
 #@       ###
 #        # #
 #  $ $ $ #$#
 #        #.#
-#    ... # #
+#  $ $ $   #
+# ...... ###
 #        ###
 ############
 Title: endless

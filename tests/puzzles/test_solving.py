@@ -59,14 +59,16 @@ def test_what_the_first_stage_leaves_is_searched_by_itself(player):
         solving.note(together, done)
     assert (solving.records[1].ended_by, solving.records[1].expansions) == ("max_expansions", 500)
     assert solving.num_finished == 1
-    alone = solving.next_task()
-    assert (alone.stage, [number for number, _ in alone.levels]) == ("alone", [1])
-    assert 0 < alone.seconds < AMPLE
-    for done in solver.run(alone):
-        solving.note(alone, done)
+    for stage, made, most in (("pushes", 1200, AMPLE / 2), ("alone", 1900, AMPLE)):
+        task = solving.next_task()
+        assert (task.stage, [number for number, _ in task.levels]) == (stage, [1])
+        assert 0 < task.seconds < most
+        assert solving.num_finished == 1
+        for done in solver.run(task):
+            solving.note(task, done)
+        assert solving.records[1].expansions >= made
     assert solving.next_task() is None
     assert solving.num_finished == 2
-    assert solving.records[1].expansions >= 1200
     assert solving.summary()["unsolved"][0]["reason"] == "no solution found with so many expansions"
 
 
@@ -97,7 +99,9 @@ def test_memory_ends_a_search_and_a_board_that_never_fits_is_no_crash(player, mo
 
     with monkeypatch.context() as patch:  # what NumPy does where there is no room for the first array
         patch.setattr(player, "play", play)
-        assert _solve(player, [EASY]).records[1].ended_by == "memory_limit_mb"
+        solving = _solve(player, [EASY, ENDLESS], memory_mb=1)
+        assert solving.solutions == {1: "rR"}  # the search over pushes needs no network
+        assert solving.records[2].ended_by == "memory_limit_mb"
 
 
 def test_a_board_of_a_million_cells_is_searched(player):
@@ -127,7 +131,7 @@ def test_solving_comes_before_improving(player):
     solving.note(together, Done(2, 0.1, None, 500, 900, "max_expansions"))
     tasks = [solving.next_task(), solving.next_task()]
     assert [(task.stage, task.levels[0][0], task.solution) for task in tasks] == [
-        ("alone", 2, None),
+        ("pushes", 2, None),
         ("improve", 1, "rR"),
     ]
     assert solving.num_finished == 0

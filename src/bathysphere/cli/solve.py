@@ -20,9 +20,10 @@ from bathysphere.puzzles.solving import Count, Effort, Solving
 
 _DESCRIPTION = """Solve Sokoban levels, and write the solutions to a .sok file (l, u, r, d; capitals push a box).
 
-All levels are searched together for a moment, then each that is left by itself until its seconds are over. Every
-solution is played through the rules before it is written. The file is written again and again while the work goes on,
-and when you press Ctrl-C. The levels that could not be solved are named, and are in the file without a solution.
+All levels are searched together for a moment, then each that is left by itself until its seconds are over: push by push
+without the network for half of them, then with it. Every solution is played through the rules before it is written. The
+file is written again and again while the work goes on, and when you press Ctrl-C. The levels that could not be solved
+are named, and are in the file without a solution.
 
 Examples:
 

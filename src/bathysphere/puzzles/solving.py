@@ -1,7 +1,8 @@
 """Solving levels: all of them together for a moment, then each that is left by itself until its time is over.
 
 Most levels fall within a few hundred expansions, which cost least when many searches share each call of the network. A
-search that takes longer goes faster by itself, with many states expanded at once.
+level that is left may be unlike all that the network has seen, so half of its time goes to a search over pushes that
+needs none; then the network has the rest, with many states expanded at once.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from bathysphere.planning import BestFirstConfig
 from bathysphere.planning.named import named_planner
 from bathysphere.puzzles.improving import improve
 from bathysphere.puzzles.player import IN_FLIGHT, LevelPlayer, Numbered
+from bathysphere.puzzles.pushing import solve_by_pushes
 
 Count = Literal["moves", "pushes"]
-Stage = Literal["together", "alone", "improve"]
+Stage = Literal["together", "pushes", "alone", "improve"]
 
 _FIRST_EXPANSIONS = 500  # of a level in the first stage
 _NO_LIMIT = 2**31 - 1  # of expansions: time ends a search
@@ -107,7 +109,7 @@ class Task(NamedTuple):
     """Work that is done in one piece."""
 
     stage: Stage
-    levels: list[Numbered]  # in the stages alone and improve one
+    levels: list[Numbered]  # one, except in the stage together
     seconds: float  # for each of them
     solution: str | None = None  # to be improved
 
@@ -141,7 +143,7 @@ class Solver:
             return
         missing = {number for number, _ in task.levels}
         try:
-            for done in self._search(task):
+            for done in [self._push(task)] if task.stage == "pushes" else self._search(task):
                 missing.remove(done.number)
                 yield done
         except MemoryError:  # of boards so large that there is no room for the first states
@@ -160,6 +162,13 @@ class Solver:
         )
         for r in self._player.play(task.levels, search):
             yield Done(r.number, r.seconds, r.solution, r.expansions, r.states, r.ended_by)
+
+    def _push(self, task: Task) -> Done:
+        ((number, level),) = task.levels
+        began, effort = time.perf_counter(), self._effort
+        found = solve_by_pushes(level, task.seconds, effort.memory_mb, effort.max_expansions)
+        seconds = min(time.perf_counter() - began, task.seconds)  # compiling is not the level's
+        return Done(number, seconds, found.solution, found.expansions, found.positions, found.ended_by)
 
     def _improve(self, task: Task) -> Done:
         ((number, level),) = task.levels
@@ -242,7 +251,10 @@ class Solving:
             record = replace(record, ended_by="max_seconds")
         self.records[done.number] = record
         if record.solution is None and not is_searched and left > 0:
-            self._to_solve.append(Task("alone", numbered, left))
+            following = (
+                Task("pushes", numbered, left / 2) if task.stage == "together" else Task("alone", numbered, left)
+            )
+            self._to_solve.append(following)
         elif record.solution is not None and task.stage != "improve" and self.effort.improve and left > 0:
             self._to_improve.append(Task("improve", numbered, left, record.solution))
         else:

@@ -86,7 +86,7 @@ def _judge_all(states, neighbours, is_lost) -> None:  # type: ignore[no-untyped-
         if num_targets < 0 or not _has_ground(state, ground):
             num_targets = _survey(state, neighbours, ground, reach)
         placed = boxes[:num_boxes]
-        is_lost[i] = _any_is_frozen(placed, ground, reach, neighbours, is_fixed) or (
+        is_lost[i] = any_is_frozen(placed, ground, reach, neighbours, is_fixed) or (
             num_targets <= _MAX_TARGETS and not _all_find_targets(placed, reach, num_targets)
         )
 
@@ -144,7 +144,7 @@ def _survey(state, neighbours, ground, reach) -> int:  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _any_is_frozen(boxes, ground, reach, neighbours, is_fixed) -> bool:  # type: ignore[no-untyped-def]
+def any_is_frozen(boxes, ground, reach, neighbours, is_fixed) -> bool:  # type: ignore[no-untyped-def]
     """Tells whether no solution can move one of `boxes`, int64 [b], that is off target.
 
     Begins with all boxes fixed and releases those that could be pushed between the walls and the fixed ones, onto a
