@@ -20,6 +20,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.runs.api import RUNS
 from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.display import RunDisplay, duration
+from bathysphere.runs.report import told
 from bathysphere.runs.runner import resume
 from bathysphere.runs.runner import run as begin
 
@@ -117,6 +118,7 @@ def summary(result: dict[str, Any]) -> str:
         f"{result['episodes']:,} episodes, {result['env_steps']:,} steps and {result['updates']:,} updates in "
         f"{duration(result['wall_seconds'])} ({result['env_steps_per_second']:,.0f} steps/s); stopped by "
         f"{result['stopped_by']}. {_wins(result)}",
+        *filter(None, [told(result["report"])]),
         f"Everything is in {result['run_dir']}",
     ]
     if result["stopped_by"] == "interrupted":

@@ -15,6 +15,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.listing import describe_run
 from bathysphere.runs.metrics import read_rows
+from bathysphere.runs.report import told
 
 if TYPE_CHECKING:
     import pandas
@@ -111,6 +112,12 @@ class Run(Mapping[str, Any]):
         export(self.path, Path(path))
         return Path(path)
 
+    def report(self) -> str:
+        """Returns in sentences how the run went: solved, or what looks wrong, and the next thing to try."""
+        about = self._result
+        solved = f"Solved at step {about['solved_step']:,}." if about["solved_step"] is not None else "Not solved."
+        return "\n".join([solved, *filter(None, [told(about.get("report", ()))])])
+
     def __fspath__(self) -> str:
         return str(self.path)
 
@@ -128,7 +135,8 @@ class Run(Mapping[str, Any]):
         solved = f"solved at step {about['solved_step']:,}" if about["solved_step"] is not None else "not solved"
         return (
             f"<Run {self.path}: {about['preset']}, seed {about['seed']}, {self.state}; {about['env_steps']:,} steps, "
-            f"{about['episodes']:,} episodes, {solved}, lately {about['win_rate_100']:.0%} won>"
+            f"{about['episodes']:,} episodes, {solved}, lately {about['win_rate_100']:.0%} won"
+            f"{''.join('; ' + remark['name'] for remark in about.get('report', ()))}>"
         )
 
 

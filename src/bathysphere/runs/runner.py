@@ -21,8 +21,9 @@ from bathysphere.runs.build import make_trainer
 from bathysphere.runs.callbacks import OnEpisode
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.lineage import Lineage
-from bathysphere.runs.metrics import Meter, MetricsWriter, Row
+from bathysphere.runs.metrics import Meter, MetricsWriter, Row, read_rows
 from bathysphere.runs.observers import Observers
+from bathysphere.runs.report import report_on
 from bathysphere.storage.checkpoint import Checkpoint, CheckpointStore
 from bathysphere.storage.files import read_json, write_json
 from bathysphere.storage.state import prefixed, require, section
@@ -124,6 +125,8 @@ class _Run:
                 self._began = time.perf_counter()
                 stopped_by = self._train(interrupted)
             result = self._result(stopped_by)
+            report = report_on(result, read_rows(self.directory.metrics_file), self.config)
+            result["report"] = [remark._asdict() for remark in report]
             if pictures:
                 from bathysphere.runs.pictures import draw_pictures
 
@@ -249,6 +252,7 @@ class _Run:
             "win_rate_1000": progress.win_rate(1000),
             "return_mean_50": progress.mean_return,
             "return_best": progress.best_return,
+            "return_worst": progress.worst_return,
             **self.observers.totals(),
             **self._model_errors(),
             "wall_seconds": seconds,
