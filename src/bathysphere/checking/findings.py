@@ -50,7 +50,8 @@ class WorldCheck:
             "world": self.world,
             "is_fine": self.is_fine,
             "findings": [asdict(finding) for finding in self.findings],
-            **{fact.name: fact.value for fact in self.facts},
+            **{fact.name: fact.value for fact in self.facts if fact.name != "found_out"},
+            "found_out": [fact.value for fact in self.facts if fact.name == "found_out"],
         }
 
     def __str__(self) -> str:

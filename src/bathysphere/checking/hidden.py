@@ -11,7 +11,7 @@ import numpy as np
 
 from bathysphere.checking.findings import Finding
 from bathysphere.checking.walks import Walks, copied, name_of
-from bathysphere.domains.base import Domain, States, Successors
+from bathysphere.domains.base import Domain, Remembers, States, Successors
 
 _REPEATS = 4
 _GENERATORS = np.random.Generator | np.random.RandomState | random.Random
@@ -41,6 +41,8 @@ def find_hidden(domain: Domain, walks: Walks) -> list[Finding]:
 def find_made_differently(domain: Domain, make: Callable[[], Domain], walks: Walks) -> list[Finding]:
     """Makes the world a second time, and compares."""
     other = make()
+    if isinstance(domain, Remembers) and isinstance(other, Remembers):
+        other.load_state_dicts([domain.state_dict()])  # so that it knows the way to the states of the first
     fix = "Make it from its settings alone: seed the generators that are used in __init__ with one of them."
     described = [(each.state_size, each.action_names, each.observation) for each in (domain, other)]
     starts = [each.initial(len(walks.starts), np.random.default_rng(5)) for each in (domain, other)]
@@ -115,7 +117,7 @@ def _explained(difference: str, one: Successors, other: Successors, kept: _Keeps
             else " What it depends on is no attribute of the world: chance, the clock or a global variable."
         )
         return Finding(
-            "stochastic",
+            "random-step",
             f"The same step came out in two ways: {difference}.{source}",
             "Worlds with chance are not supported: a plan counts on steps to end as they did in planning. Draw what is "
             "random at the start, from rng, and keep it in the state; or make the step certain.",

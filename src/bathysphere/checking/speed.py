@@ -60,4 +60,4 @@ def _seconds_of_copying(domain: Domain, walks: Walks) -> float:
 def _time(seconds: float) -> str:
     if seconds >= 1:
         return f"{seconds:.1f} s"
-    return f"{seconds * 1e3:.2g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.2g} µs"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

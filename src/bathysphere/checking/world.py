@@ -16,7 +16,7 @@ from bathysphere.checking.walks import Walks, walk_about
 from bathysphere.domains import make_domain
 from bathysphere.domains.adapters.calling import explained, user_code
 from bathysphere.domains.adapters.packing import Packer
-from bathysphere.domains.base import Categories, Domain, DomainConfig
+from bathysphere.domains.base import Categories, Domain, DomainConfig, Explored
 from bathysphere.domains.user_code import find_named
 from bathysphere.domains.worlds import PythonConfig, as_domain, build, find_world
 from bathysphere.errors import BathysphereError, WorldError
@@ -103,7 +103,7 @@ def _run_checks(found: _Found, domain: Domain, make: Callable[[], Domain], seed:
         return None
     with found:
         found.add(find_hidden(domain, walks))
-    if not found.has("stochastic", "hidden-state", "start-changes-the-world", "reward-depends-on-history"):
+    if not found.has("random-step", "hidden-state", "start-changes-the-world", "reward-depends-on-history"):
         _check_certain(found, domain, walks)
         if not found.has("start-not-from-rng"):
             with found:
@@ -142,6 +142,8 @@ def _look_closer(found: _Found, world: Any, settings: dict[str, Any]) -> None:
         world, settings = find_named(world.world), world.settings
     with found:
         world = build(world, **settings)
+    if not all(callable(getattr(world, name, None)) for name in ("start", "step")):
+        return
     start: Any = None
     with found:
         with user_code("start"):
@@ -162,6 +164,11 @@ def _look_closer(found: _Found, world: Any, settings: dict[str, Any]) -> None:
 def _name(world: Any) -> str:
     known = getattr(world, "world", None) or getattr(world, "id", None) or getattr(world, "name", None)
     return known if isinstance(known, str) else getattr(world, "__name__", type(world).__name__)
+
+
+def _explored(domain: Domain) -> list[str]:
+    """Returns what a domain found out about itself by trying."""
+    return [f"{each.what}: {each.reason}" for each in domain.findings] if isinstance(domain, Explored) else []
 
 
 def _facts(domain: Domain, walks: Walks) -> tuple[Fact, ...]:
@@ -188,5 +195,6 @@ def _facts(domain: Domain, walks: Walks) -> tuple[Fact, ...]:
             f"{walks.num_solved} of {walks.num_episodes} episodes that random walks ended",
         ),
         Fact("repeats", repeats, f"{repeats:.0%} of steps led to a state that another step led to as well"),
+        *(Fact("found_out", told, told) for told in _explored(domain)),
         Fact("looked_at", len(walks.states), f"{len(walks.states):,} states on random walks"),
     )

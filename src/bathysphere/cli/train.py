@@ -118,7 +118,7 @@ def summary(result: dict[str, Any]) -> str:
         f"{result['episodes']:,} episodes, {result['env_steps']:,} steps and {result['updates']:,} updates in "
         f"{duration(result['wall_seconds'])} ({result['env_steps_per_second']:,.0f} steps/s); stopped by "
         f"{result['stopped_by']}. {_wins(result)}",
-        *filter(None, [told(result["report"])]),
+        *filter(None, [told(result.get("report", ()))]),
         f"Everything is in {result['run_dir']}",
     ]
     if result["stopped_by"] == "interrupted":

@@ -1,0 +1,61 @@
+"""Settings chosen for a world: what they follow from, and that a run keeps them."""
+
+import numpy as np
+
+import bathysphere
+from bathysphere.config.auto import choose, look_around
+from bathysphere.domains import DeepSea, DeepSeaConfig
+from bathysphere.domains.adapters.per_state import from_steps
+from bathysphere.domains.base import DomainConfig
+from tests.checking.broken_worlds import Ring
+from tests.domains.per_state_worlds import Drops, Lamps
+from tests.domains.toll import Toll
+
+
+def chosen(domain):
+    config, choices = choose(domain, DomainConfig())
+    return config, {choice.setting: choice.reason for choice in choices}
+
+
+def test_the_risk_coefficient_follows_from_how_near_success_is():
+    near, why = chosen(from_steps(Lamps))
+    assert near.search.risk_coef == 0.0
+    assert "of random walks came next to success" in why["search.risk_coef 0"]
+    far, why = chosen(DeepSea(DeepSeaConfig(size=20)))
+    assert far.search.risk_coef == 3.0
+    assert "random walks hardly meet success" in why["search.risk_coef 3"]
+    assert look_around(Toll()).near == 0.0
+
+
+def test_the_network_follows_from_the_observation():
+    assert chosen(from_steps(Lamps))[0].values.network == "mlp"
+    assert chosen(Toll())[0].values.network == "linear"
+    board = from_steps(Lamps)
+    board.observation = type(board.observation)((3, 4), 2)
+    assert chosen(board)[0].values.network == "cnn"
+
+
+def test_scale_and_discount_follow_from_rewards_and_the_time_limit():
+    config, why = chosen(from_steps(Drops))
+    assert config.values.scale == 2.0
+    assert config.search.discount == 0.995
+    assert "episodes have up to 200 steps" in why["search.discount 0.995"]
+    assert chosen(DeepSea(DeepSeaConfig(size=20)))[0].values.scale < 1.0
+
+
+class Tiring(Ring):
+    """A world that can become slower."""
+
+    work = 0
+
+    def step(self, state, action):
+        np.ones((self.work, self.work)).sum()
+        return super().step(state, action)
+
+
+def test_a_resumed_run_keeps_what_was_chosen(tmp_path, monkeypatch):
+    run = bathysphere.train(Tiring, run_dir=tmp_path / "run", steps=200, pictures=False)
+    monkeypatch.setattr(Tiring, "work", 1500)
+    assert chosen(from_steps(Tiring))[0].search.passes == 10
+    longer = run.resume(steps=220, pictures=False)
+    assert longer.config.search == run.config.search
