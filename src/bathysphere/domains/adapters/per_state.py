@@ -60,18 +60,24 @@ class PerStateDomain:
     def successors(self, states: States) -> Successors:
         """Has the world make every step out of each state."""
         rows = as_rows(states, self.state_size)
+        if not rows[:, -1].any():
+            return self._steps_from(rows)
         shape = (len(rows), len(self._actions))
         ends = np.repeat(rows[:, -1:], shape[1], axis=1)
         out = Successors(np.repeat(rows[:, None], shape[1], axis=1), np.zeros(shape), ends > 0, ends == 2)
         going = np.flatnonzero(rows[:, -1] == 0)
-        if len(going):
-            packed, rewards, ends_of_steps = self._make_steps(self.objects(rows[going]))
-            shape = (len(going), shape[1])
-            ends = np.frombuffer(ends_of_steps, np.uint8).reshape(shape)
-            out.states[going] = self._padded(packed).reshape(*shape, self.state_size)
-            out.states[going, :, -1] = ends
-            out.rewards[going], out.terminal[going], out.solved[going] = rewards.reshape(shape), ends > 0, ends == 2
+        for part, made in zip(out, self._steps_from(rows[going]), strict=True):
+            part[going] = made
         return out
+
+    def _steps_from(self, rows: States) -> Successors:
+        """Has the world make every step out of states in which the episode goes on, uint8 [n, S]."""
+        packed, rewards, ends_of_steps = self._make_steps(self.objects(rows))
+        shape, ends = (len(rows), len(self._actions)), np.frombuffer(ends_of_steps, np.uint8)
+        states = self._padded(packed)
+        states[:, -1] = ends
+        ends = ends.reshape(shape)
+        return Successors(states.reshape(*shape, self.state_size), rewards.reshape(shape), ends > 0, ends == 2)
 
     def observe(self, states: States) -> NDArray[np.generic]:
         """Returns what the world shows of each state."""
