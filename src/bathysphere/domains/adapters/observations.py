@@ -48,16 +48,8 @@ class Layout:
     """
 
     def __init__(self, space: Any, examples: Sequence[Any]) -> None:
-        self._leaves = list(_leaves(space, ()))
+        self._leaves = leaves_of(space)
         self.num_bytes = sum(leaf.num_bytes for leaf in self._leaves)
-        if self.num_bytes > MAX_BYTES:
-            raise WorldError(
-                "observation-too-long",
-                f"An observation takes {self.num_bytes:,} bytes, and a search keeps thousands of them; {MAX_BYTES:,} "
-                f"are possible: {shown(space)}.",
-                "Ask the environment for a smaller one (of ALE: obs_type=ram), or put a wrapper around it that returns "
-                "what matters.",
-            )
         rows = np.frombuffer(b"".join(map(self.pack, examples)), np.uint8).reshape(-1, self.num_bytes)
         self._scales = [_largest(values) for values in self._values(rows)]
         self._kinds = [_kinds_of(leaf, *scale) for leaf, scale in zip(self._leaves, self._scales, strict=True)]
@@ -131,6 +123,25 @@ class Layout:
             scale = _TEXT_KINDS if leaf.is_text else max(1.0, float(largest))
             parts.append(numbers.astype(np.float64) / scale)
         return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def leaves_of(space: Any) -> list[Leaf]:
+    """Returns the parts of an observation space.
+
+    Raises:
+      WorldError: if there are parts that cannot be packed, or too many.
+    """
+    leaves = list(_leaves(space, ()))
+    num_bytes = sum(leaf.num_bytes for leaf in leaves)
+    if num_bytes > MAX_BYTES:
+        raise WorldError(
+            "observation-too-long",
+            f"An observation takes {num_bytes:,} bytes, and a search keeps thousands of them; {MAX_BYTES:,} are "
+            f"possible: {shown(space)}.",
+            "Ask the environment for a smaller one (of ALE: obs_type=ram), or put a wrapper around it that returns "
+            "what matters.",
+        )
+    return leaves
 
 
 def _leaves(space: Any, path: tuple[Any, ...]) -> Any:

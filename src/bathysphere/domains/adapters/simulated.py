@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from bathysphere.domains.adapters import digests
 from bathysphere.domains.adapters.calling import user_code
 from bathysphere.domains.adapters.memory import Origins, TransitionMemory, Transitions
-from bathysphere.domains.adapters.observations import Layout
+from bathysphere.domains.adapters.observations import Layout, leaves_of
 from bathysphere.domains.adapters.per_state import MAX_STEPS
 from bathysphere.domains.adapters.simulator import Simulator, Step
-from bathysphere.domains.adapters.trial import try_out
+from bathysphere.domains.adapters.trial import try_out, view_of
 from bathysphere.domains.base import DomainConfig, Finding, States, Successors, as_rows
 from bathysphere.errors import BathysphereError, WorldError
 
 KEYS = ("observation", "snapshot")
 _SNAPSHOT_BYTES = 1 << 28  # of all snapshots that are kept
 _LOOSE_SNAPSHOT = 1 << 16  # what one counts that is no bytes
+_GIVEN, _MOST_GIVEN = -1, 1024  # number of the origin of states from other environments; how many are kept
 _FIRST_SEEDS = 4  # resets that are tried
 
 
@@ -67,6 +68,7 @@ class SimulatedDomain:
         simulator = self._simulator = Simulator(env)
         self.name: str = env.spec.id if getattr(env, "spec", None) is not None else type(env.unwrapped).__name__
         self.action_names = _action_names(env.unwrapped, simulator.num_actions)
+        leaves_of(env.observation_space)  # refuses what cannot be packed, before anything is tried
         found = try_out(simulator, list(range(min(seeds or _FIRST_SEEDS, _FIRST_SEEDS))), key)
         self.max_steps, why = (max_steps, None) if max_steps else _time_limit(simulator.chain())
         self.findings: list[Finding] = [*found.findings, *([why] if why else [])]
@@ -79,6 +81,8 @@ class SimulatedDomain:
         self._origins = Origins()
         self._places: OrderedDict[bytes, _Place] = OrderedDict()
         self._places_bytes = 0
+        self._given: dict[bytes, _Place] = {}  # states that were read from other environments
+        self._view = found.view
         mode, offered = getattr(env, "render_mode", None), getattr(env, "metadata", {}).get("render_modes", ())
         if mode == "ansi":
             self.text = self._text
@@ -109,6 +113,30 @@ class SimulatedDomain:
     def observe(self, states: States) -> NDArray[np.generic]:
         """Returns what the environment showed in each state."""
         return self._layout.seen(as_rows(states, self.state_size))
+
+    def state_of(self, env: Any) -> States:
+        """Returns the state that another environment of this kind is in, uint8 [S]; its episode has not ended."""
+        if self._view is None:
+            raise BathysphereError(
+                f"{self.name} shows an observation only when it steps, so that its state cannot be read from outside. "
+                "Give the environment a method _get_obs() that returns the present one."
+            )
+        simulator, kept = self._simulator, self._simulator.env
+        saved = simulator.way.save(env)
+        try:
+            simulator.load(saved)
+            mask = simulator.settle()
+            with user_code(self._view):
+                row = self._row(Step(view_of(simulator, self._view), 0.0, False, False, mask))
+            place = _Place(simulator.save(), mask)
+        finally:
+            simulator.env = kept
+        key = digests.digest(row)
+        self._origins.add(key, None, _GIVEN)
+        if len(self._given) >= _MOST_GIVEN:
+            self._given.clear()
+        self._given[key] = place
+        return np.frombuffer(row, np.uint8).copy()
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns how every state that is known was reached."""
@@ -162,16 +190,17 @@ class SimulatedDomain:
         """
         way: list[int] = []
         at = key
-        while (place := self._places.get(at)) is None:
+        while (place := self._places.get(at) or self._given.get(at)) is None:
             origin = self._origins.touch(at)
-            if origin is None:
+            if origin is None or origin.number == _GIVEN:
                 raise _forgotten(self.name)
             way.append(origin.number)
             if origin.parent is None:
                 break
             at = origin.parent
         if place is not None and not way:
-            self._places.move_to_end(at)
+            if at in self._places:
+                self._places.move_to_end(at)
             return place
         step: Step | None = None
         if place is None:

@@ -160,12 +160,23 @@ class Simulator:
         """Goes back to the state of a snapshot."""
         self.env = self.way.load(self.env, saved)
 
+    def settle(self) -> NDArray[np.bool_] | None:
+        """Sets counters back in an environment that came from elsewhere; returns which actions are possible."""
+        self._hold()
+        return self._mask(None)
+
     def chain(self) -> list[Any]:
         """Returns the wrappers, outermost first, and the environment inside, with whatever that is around."""
         found = [self.env]
         while hasattr(found[-1], "env") and found[-1] is not found[-1].unwrapped:
             found.append(found[-1].env)
         return found + getattr(found[-1], "layers", [])
+
+    @property
+    def stickiness(self) -> float:
+        """Probability with which ALE repeats an action; its generator is out of reach, so that trying might miss it."""
+        inner = self.env.unwrapped
+        return float(inner.ale.getFloat("repeat_action_probability")) if hasattr(inner, "ale") else 0.0
 
     def digest(self) -> bytes:
         """Returns 16 bytes that tell this state from others, as far as the environment lets it be seen."""

@@ -22,6 +22,7 @@ _WALKS, _STEPS = 4, 32
 _PAIRS, _PAIR_STEPS = 48, 12  # states that look alike, and how long they are compared
 _JUMPS = (1, 10, 100, 1000, 10_000)  # what counters are set to, to see whether anything depends on them
 _REPEATS = 4
+_VIEWS = ("_get_obs", "get_obs", "gen_obs", "_get_observation", "_observe", "observe")  # methods for the observation
 
 _RANDOM = (
     "Worlds with chance are not supported yet. Switch it off if the environment lets you (is_slippery=False, "
@@ -44,6 +45,7 @@ class Found(NamedTuple):
     key: str  # "observation" or "snapshot"
     examples: list[Any]  # observations
     findings: list[Finding]
+    view: str | None  # name of what returns the present observation inside the environment, if anything does
 
 
 def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Found:
@@ -57,6 +59,9 @@ def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Foun
     Raises:
       WorldError: if it cannot be used, or not with this key.
     """
+    if (stickiness := simulator.stickiness) > 0:
+        seen = f"ALE repeats the last action instead of the next one with probability {stickiness:g}: chance."
+        raise WorldError("random-step", seen, _RANDOM)
     first = simulator.reset(seeds[0])
     _wander(simulator, first, 0)  # wrappers note once that they were reset and stepped: not part of any state
     walks = [_walk(simulator, seed, np.random.default_rng(seed)) for seed in seeds[:_WALKS]]
@@ -70,13 +75,52 @@ def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Foun
         chosen, reason = _identify(simulator, walks, key)
         findings.append(Finding(f"domain.key {chosen}", reason))
         key = chosen
-    return Found(key, [step.observation for walk in walks for step in walk.steps], findings)
+    examples = [step.observation for walk in walks for step in walk.steps]
+    return Found(key, examples, findings, _find_view(simulator, walks))
+
+
+def view_of(simulator: Simulator, name: str) -> Any:
+    """Returns the present observation, by the name of what has it inside the environment."""
+    *wrappers, inner = [each for each in simulator.chain() if hasattr(each, "unwrapped")]
+    seen = getattr(inner, name)
+    seen = seen() if callable(seen) else seen
+    for wrapper in reversed(wrappers):
+        if callable(getattr(type(wrapper), "observation", None)):
+            seen = wrapper.observation(seen)
+    return seen
 
 
 def look_of(step: Step) -> bytes:
     """Returns a digest of everything that a step answers."""
     mask = None if step.mask is None else step.mask.tobytes()
     return digest_of((step.observation, step.reward, step.ended, step.solved, mask))
+
+
+def _find_view(simulator: Simulator, walks: list[Walk]) -> str | None:
+    """Returns the name of an attribute or method that always was the observation; None if there is none."""
+    simulator.reset(walks[0].seed)
+    inner = simulator.env.unwrapped
+    names = [name for name in _VIEWS if callable(getattr(inner, name, None))] + sorted(getattr(inner, "__dict__", {}))
+    for walk in walks[:2]:
+        simulator.reset(walk.seed)
+        for number, step in enumerate(walk.steps):
+            if number:
+                simulator.step(walk.actions[number - 1])
+            if not step.ended:
+                names = [name for name in names if _shows(simulator, name, step.observation)]
+    return names[0] if names else None
+
+
+def _shows(simulator: Simulator, name: str, observation: Any) -> bool:
+    try:
+        seen = view_of(simulator, name)
+        if isinstance(observation, np.ndarray):
+            return np.shape(seen) == observation.shape and np.array_equal(
+                np.asarray(seen).astype(observation.dtype), observation
+            )
+        return digest_of(seen) == digest_of(observation)
+    except Exception:  # it was something else
+        return False
 
 
 def _walk(simulator: Simulator, seed: int, rng: Any, given: Sequence[int] = ()) -> Walk:
@@ -186,14 +230,14 @@ def _failure_at(simulator: Simulator, walk: Walk, number: int, action: int) -> W
         simulator.load(saved)
         with seeded(repeat):
             again.add(look_of(simulator.step(action)))
-    if len(again) == 1:
-        return _diagnosis(simulator, walk, number, plain, where)
     if _is_random(simulator, walk, number) or _varies_inside(simulator, saved, action):
         return WorldError(
             "random-step",
             f"From one state, {where}, action {action} led to different answers: chance decides steps.",
             _RANDOM,
         )
+    if len(again) == 1:
+        return _diagnosis(simulator, walk, number, plain, where)
     return _forgets_wrappers(simulator, where) or _shares(where)
 
 
@@ -215,7 +259,7 @@ def _varies_inside(simulator: Simulator, saved: Any, action: int) -> bool:
     if not isinstance(simulator.way, Access):
         return False
     answers = set()
-    for _ in range(4 * _REPEATS):
+    for _ in range(8 * _REPEATS):
         simulator.load(saved)
         answers.add(digest_of(simulator.step_inside(action)))
     return len(answers) > 1
