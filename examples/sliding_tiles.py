@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 from numba import njit
+from PIL import Image, ImageDraw, ImageFont
 
 import bathysphere
 from bathysphere.domains.base import Categories, Domain, Successors
@@ -76,8 +77,21 @@ class FastTiles:
         return states.astype(np.int32)
 
     def text(self, state):
-        """Draws the board."""
+        """Draws the board with characters."""
         return SlidingTiles().text(state.tolist())
+
+    def render(self, state):
+        """Draws the board, uint8 [156, 156, 3]."""
+        picture = Image.new("RGB", (156, 156), "white")
+        pen, font = ImageDraw.Draw(picture), ImageFont.load_default(28)
+        for cell, tile in enumerate(state.tolist()):
+            left, top = 4 + cell % 3 * 50, 4 + cell // 3 * 50
+            if tile:
+                pen.rounded_rectangle(
+                    (left, top, left + 47, top + 47), 8, fill="#1f4e79" if tile == cell else "#8fb3d1"
+                )
+                pen.text((left + 24, top + 24), str(tile), "white", font, anchor="mm")
+        return np.asarray(picture)
 
 
 @njit(cache=True)

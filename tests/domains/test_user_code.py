@@ -95,6 +95,9 @@ def test_a_lambda_and_a_local_class_have_no_path():
 
     assert path_of(lambda: None) is None
     assert path_of(Local) is None
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec("class Typed: pass", names)  # as documentation and notebooks do
+    assert path_of(names["Typed"]) is None
 
 
 def test_the_running_script_is_known_by_its_name_and_not_run_twice(folder):

@@ -82,11 +82,19 @@ def path_of(thing: Any) -> str | None:
     """Returns the import path of a class or function; None for what has none, such as a lambda."""
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
     if module == "__main__":
-        module = _main_name()
+        module = _main_name() if _is_in_main(thing, name) else None
     path = f"{module}:{name}"
     if module is None or not is_import_path(path) or _file_of(module) is None:
         return None
     return path
+
+
+def _is_in_main(thing: Any, name: str) -> bool:
+    """Tells whether the program that runs defines `thing` under this name; what `exec` defined is in no file."""
+    found: Any = sys.modules["__main__"]
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is thing
 
 
 def _check_source(module: str, path: str, source: str) -> None:
