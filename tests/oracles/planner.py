@@ -36,9 +36,11 @@ class State:
         self.count = 0
         self.terminal = False
         self.solved = False
+        self.unknown = False
         self.rewards = {}
         self.children = {}  # action -> State, filled by the first expansion
         self.nodes = None  # the children of the node expanded first
+        self.families = []  # the children of every node expanded here
         self.root_visits = 0
         self.path_visits = 0
 
@@ -122,7 +124,8 @@ class OracleEpisode:
     """Plays one episode.
 
     Args:
-      successors: key -> list over actions of (key, reward, terminal, solved): what planning believes.
+      successors: key -> list over actions of (key, reward, terminal, solved): what planning believes; with the members'
+        values as a fifth, what it does not know.
       truth: the same, but what really happens.
       evaluate: key -> list of member values.
       priors: key -> list of the policy's probabilities of actions.
@@ -138,6 +141,7 @@ class OracleEpisode:
         self.history = []  # (state, action, reward)
         self.errors = {"wrong_reward": 0, "false_end": 0, "missed_end": 0, "wrong_state": 0}
         self.model_calls = 0
+        self.unknown_steps = 0
         self.num_waits = 0
         self.outcome = None  # "ended" or "cut off"
         first = self.create_state(start, terminal=False, solved=False)
@@ -165,6 +169,15 @@ class OracleEpisode:
         if self.config.transpositions and key in self.table:
             return self.table[key]
         return self.create_state(key, terminal, solved)
+
+    def unknown(self, state, values):
+        """An outcome that the model does not know: an end that is worth something, and that no lookup finds."""
+        outcome = State(state.key)
+        outcome.terminal, outcome.unknown, outcome.sums, outcome.count = True, True, list(values), 1
+        if self.config.prior_coef:
+            outcome.priors = [0.0] * len(state.priors)
+        self.states.append(outcome)
+        return outcome
 
     # The paper's Algorithm run_episode, split so that a test can look between passes.
 
@@ -215,7 +228,7 @@ class OracleEpisode:
     def expand_leaf(self, leaf, dead_end):
         state = leaf.state
         if state.terminal:
-            return [0.0] * self.num_members
+            return list(state.sums) if state.unknown else [0.0] * self.num_members
         if dead_end:
             state.path_visits -= 1
             if self.config.dead_end_value is None:
@@ -225,10 +238,13 @@ class OracleEpisode:
             return value
         if not state.children:
             self.model_calls += 1
-            for a, (key, reward, terminal, solved) in enumerate(self.successors(state.key)):
-                state.children[a] = self.find_or_create(key, terminal, solved)
+            for a, (key, reward, terminal, solved, *unknown) in enumerate(self.successors(state.key)):
+                state.children[a] = (
+                    self.unknown(state, *unknown) if unknown else self.find_or_create(key, terminal, solved)
+                )
                 state.rewards[a] = reward
         leaf.children = state.nodes = [Node(state.children[a]) for a in sorted(state.children)]
+        state.families.append(leaf.children)
         return [state.value(i) for i in range(self.num_members)]
 
     def backpropagate(self, value, path):
@@ -298,17 +314,24 @@ class OracleEpisode:
         """Returns the node that is really reached; mends the edge the model had wrong."""
         root = self.root.state
         key, reward, terminal, solved = self.truth(root.key)[action]
-        if root.rewards[action] != reward:
-            self.errors["wrong_reward"] += 1
+        if child.state.unknown:
+            self.unknown_steps += 1
             root.rewards[action] = reward
-        if child.state.terminal and not terminal:
-            self.errors["false_end"] += 1
-        if terminal and not child.state.terminal:
-            self.errors["missed_end"] += 1
-        child.state.terminal, child.state.solved = terminal, solved
-        if child.state.key == key:
-            return child
-        self.errors["wrong_state"] += 1
+        else:
+            if root.rewards[action] != reward:
+                self.errors["wrong_reward"] += 1
+                root.rewards[action] = reward
+            if child.state.terminal and not terminal:
+                self.errors["false_end"] += 1
+            if terminal and not child.state.terminal:
+                self.errors["missed_end"] += 1
+            child.state.terminal, child.state.solved = terminal, solved
+            if child.state.key == key:
+                return child
+            self.errors["wrong_state"] += 1
         state = self.find_or_create(key, terminal, solved)
         state.terminal, state.solved = terminal, solved
-        return Node(state)
+        root.children[action] = state
+        for children in root.families:
+            children[action] = Node(state)
+        return self.root.children[action]

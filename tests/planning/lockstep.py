@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bathysphere.domains.base import PartialModel
 from bathysphere.planning import MCTS, Episode, SearchConfig
 from bathysphere.planning.graph import kernels
 from bathysphere.planning.graph.invariants import check_graph
@@ -16,8 +17,9 @@ def make_oracles(search: MCTS, domain, values, model=None) -> list[OracleEpisode
     def rules_of(model):
         def successors(key):
             row = np.frombuffer(key, np.uint8)[None]
-            answer = model.successors(row)
-            return [
+            imagined = model.imagine(row) if isinstance(model, PartialModel) else None
+            answer = imagined.successors if imagined else model.successors(row)
+            told = [
                 (next_row.tobytes(), *rest)
                 for next_row, *rest in zip(
                     answer.states[0],
@@ -27,6 +29,9 @@ def make_oracles(search: MCTS, domain, values, model=None) -> list[OracleEpisode
                     strict=True,
                 )
             ]
+            for a in np.flatnonzero(~imagined.is_known[0]) if imagined else ():
+                told[a] += (imagined.values[0, a].tolist(),)
+            return told
 
         return successors
 
@@ -70,7 +75,7 @@ def assert_same(search: MCTS, b: int, oracle: OracleEpisode) -> None:
     rows = np.ascontiguousarray(arena.words[b, :num_states]).view(np.uint8)[:, :size]
     assert rows.tobytes() == b"".join(state.key for state in oracle.states)
     assert arena.sums[b, :num_states].tolist() == [state.sums for state in oracle.states]
-    for field in ("count", "root_visits", "path_visits", "terminal", "solved"):
+    for field in ("count", "root_visits", "path_visits", "terminal", "solved", "unknown"):
         assert arena.stats[field][b, :num_states].tolist() == [getattr(state, field) for state in oracle.states], field
     children, rewards = (
         arena.edges["child"][b, :num_states].tolist(),

@@ -37,6 +37,25 @@ def test_deep_sea_10_is_solved_without_a_planner_and_without_rules(seed, tmp_pat
         assert bathysphere.evaluate(file, episodes=5, planner=planner, risk_coef=0.0).to_dict()["win_rate"] == 1.0
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_deep_sea_10_is_solved_by_memory_without_rules(seed, tmp_path):
+    run = bathysphere.train(
+        "deep-sea-memory",
+        run_dir=tmp_path / "run",
+        pictures=False,
+        seed=seed,
+        domain={"size": 10},
+        stop={"on_solved": True, "episodes": 100},
+    )
+    assert run["stopped_by"] == "solved"
+    assert run["imagined_steps"] > run["env_steps"]
+    assert 45 <= run["model_unknown"] <= 90  # of the 90 things that can be done in that sea
+    assert (
+        run["model_wrong_state"] == run["model_wrong_reward"] == run["model_false_end"] == run["model_missed_end"] == 0
+    )
+    assert bathysphere.evaluate(run, episodes=5, risk_coef=0.0).to_dict()["win_rate"] == 1.0
+
+
 def test_without_curiosity_deep_sea_20_is_not_won(tmp_path):
     result = bathysphere.train(
         "deep-sea",

@@ -10,17 +10,20 @@ import numpy as np
 
 from bathysphere.agents import agent_file
 from bathysphere.agents.agent import Agent
-from bathysphere.config.run import RunConfig
+from bathysphere.config.run import MEMORY, RunConfig
 from bathysphere.config.saved import CONFIG, MODEL, check_is_run, load_config, open_checkpoints
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, Model, ObservationSpec
 from bathysphere.domains.worlds import hand_over
 from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.models.memory import MemoryModel
 from bathysphere.planning import SearchConfig
 from bathysphere.storage.state import section
 from bathysphere.storage.tensors import files_in, fingerprint
 from bathysphere.values.action_ensemble import ActionEnsemble
 from bathysphere.values.ensemble import Ensemble, num_actions_of
+
+_STARTS = 16  # states at which the spread of untrained values is measured
 
 
 class Trained(NamedTuple):
@@ -115,10 +118,30 @@ def make_model(config: RunConfig, domain: Domain, path: Path | None = None) -> M
     """
     if config.model is None:
         return None
+    if config.model == MEMORY:
+        return _load_memory(config, domain, path)
     from bathysphere.models.learned import load_model  # imports PyTorch
 
     copy = None if path is None else path / MODEL
     return load_model(copy if copy is not None and copy.is_file() else config.model, domain)
+
+
+def make_memory(config: RunConfig, domain: Domain, values: Ensemble) -> MemoryModel:
+    """Returns an empty memory, to which the unknown is as wide as `values`, still untrained, are at the start."""
+    starts = domain.initial(_STARTS, np.random.default_rng(config.seed))
+    spread = float(values.evaluate(domain.observe(starts)).std(axis=1).mean())
+    return MemoryModel(domain.state_size, len(domain.action_names), values.num_members, spread, config.seed)
+
+
+def _load_memory(config: RunConfig, domain: Domain, path: Path | None) -> MemoryModel | None:
+    """Returns what a run remembers; None for an agent file, which has no memory: it plans with the rules."""
+    if path is None or not path.is_dir():
+        return None
+    store = open_checkpoints(path)
+    saved = section(store.read(store.newest()).arrays, "model.")
+    memory = MemoryModel(domain.state_size, len(domain.action_names), config.values.num_members, 0.0, config.seed)
+    memory.load_state_dict(saved)
+    return memory
 
 
 def _load_run(run_dir: Path, world: Any) -> Trained:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bathysphere.config.run import RunConfig, StopConfig
+from bathysphere.config.run import MEMORY, RunConfig, StopConfig
 from bathysphere.domains import DeepSeaConfig, SokobanConfig, ToyMontezumaConfig
 from bathysphere.domains.sokoban import GeneratorConfig
 from bathysphere.errors import BathysphereError, unknown_name
@@ -45,6 +45,21 @@ def _deep_sea_no_planner() -> RunConfig:
         search=NoPlannerConfig(risk_coef=5.0, num_subsampled=10),
         optimiser=OptimiserConfig(name="delta", learning_rate=0.5),
         learning=replace(config.learning, steps_per_update=0.25, replay=ReplayConfig(capacity=1000)),
+    )
+
+
+def _deep_sea_memory() -> RunConfig:
+    """Deep-sea without its rules: planned with what has happened so far, and what never happened is worth a try."""
+    config = _deep_sea()
+    return replace(
+        config,
+        batch=1,
+        model=MEMORY,
+        search=_search(config, risk_coef=5.0),
+        optimiser=OptimiserConfig(name="delta", learning_rate=0.5),
+        learning=replace(
+            config.learning, target="lookahead", steps_per_update=0.25, replay=ReplayConfig(capacity=1000)
+        ),
     )
 
 
@@ -303,6 +318,7 @@ def _risk_neutral(config: RunConfig) -> RunConfig:
 PRESETS: dict[str, Callable[[], RunConfig]] = {
     "deep-sea": _deep_sea,
     "deep-sea-no-planner": _deep_sea_no_planner,
+    "deep-sea-memory": _deep_sea_memory,
     "paper/deep-sea": _paper_deep_sea,
     "paper/deep-sea-no-ensemble": _paper_deep_sea_no_ensemble,
     "paper/deep-sea-kappa-0": _paper_deep_sea_kappa_0,

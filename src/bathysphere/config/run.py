@@ -11,6 +11,8 @@ from bathysphere.learning.config import LearningConfig
 from bathysphere.planning import PlannerSettings, SearchConfig
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
+MEMORY = "memory"  # as a run's model: what has happened so far
+
 
 @dataclass(frozen=True)
 class StopConfig:
@@ -79,8 +81,8 @@ class RunConfig:
     domain: DomainConfig = field(default_factory=DeepSeaConfig)
     """The world."""
     model: str | None = None
-    """What planning believes happens: a learned model, by the name of a shipped one or its file. None: the world's
-    own rules. Steps that are made always follow the rules."""
+    """What planning believes happens: a learned model, by the name of a shipped one or its file; or memory: what has
+    happened so far, and nothing else. None: the world's own rules. Steps that are made always follow the rules."""
     search: PlannerSettings = field(default_factory=SearchConfig)
     """How episodes are planned."""
     values: ValuesConfig = field(default_factory=ValuesConfig)

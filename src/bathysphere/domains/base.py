@@ -74,6 +74,44 @@ class Model(Protocol):
         ...
 
 
+class Imagined(NamedTuple):
+    """What a model that does not know everything says one step ahead of `n` states."""
+
+    successors: Successors  # of what it knows; the rest stays where it is
+    is_known: NDArray[np.bool_]  # bool [n, A]
+    values: NDArray[np.float32]  # float32 [n, A, E], what the rest is worth to each member
+
+
+@runtime_checkable
+class PartialModel(Protocol):
+    """What a model may offer besides: that it knows what it does not know.
+
+    Planning goes on from what is known. The unknown ends it, with values that differ between members as widely as the
+    model says, so that the risk measure decides whether to go there.
+    """
+
+    def imagine(self, states: States) -> Imagined:
+        """Predicts all actions' outcomes for `states`, uint8 [n, S], as far as they are known."""
+        ...
+
+
+@runtime_checkable
+class LearningModel(Protocol):
+    """What a model may offer besides: that it learns from the steps that are made."""
+
+    def learn(self, states: States, actions: NDArray[np.integer], outcomes: Successors) -> None:
+        """Learns from steps: `actions` [n] in `states`, uint8 [n, S], had `outcomes`, arrays without an action axis."""
+        ...
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Returns everything learnt as arrays."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restores what `state_dict` returned."""
+        ...
+
+
 @runtime_checkable
 class Domain(Model, Protocol):
     """A deterministic, discrete world. Two states are equal iff their bytes are.

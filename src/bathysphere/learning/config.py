@@ -24,13 +24,13 @@ class LearningConfig:
     target: TargetKind = "bootstrap"
     """Value a state should have had: the planner's at the end of the episode, one for all members (bootstrap,
     the paper's), at least the return of a solved episode (bootstrap_best), half of either (mixed), each member's own
-    (bootstrap_members), what the best continuation in the search's graph is worth (graph), or what really followed
-    (factual...)."""
+    (bootstrap_members), what the best continuation in the search's graph is worth (graph), each member's own look one
+    step ahead by the model when the batch is drawn (lookahead), or what really followed (factual...)."""
     num_steps: int = 1
     """Planner none: rewards that are summed before a member's own values of actions take over (n-step targets);
     `target` is for planners."""
     renew_every: int = 16
-    """Planner none: updates between two looks at the newest values of actions for targets."""
+    """Planner none, and target lookahead: updates between two looks at the newest values for targets."""
     graph_states: int = 0
     """Further states of each episode's search to learn from, at most; not more than an episode may have steps."""
     hindsight: float = 0.0

@@ -26,6 +26,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.env_steps = 0  # steps made
+        self.imagined_steps = 0  # transitions that the model, or the rules in its place, were asked for
         self.episodes = 0
         self.wins = 0
         self.updates = 0
@@ -77,6 +78,7 @@ class Progress:
         extremes = (self.best_return, self.worst_return)
         return {
             "counts": np.array([self.env_steps, self.episodes, self.wins, self.updates, self.learnt_steps]),
+            "imagined_steps": np.array(self.imagined_steps),
             "moments": np.array([never if m is None else m for m in (self.first_solved_step, self.solved_step)]),
             "averages": self._averages.copy(),
             "recent": np.array(self._recent, np.bool_),
@@ -85,7 +87,7 @@ class Progress:
         }
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restores what `state_dict` returned; older checkpoints hold no returns, which then begin here."""
+        """Restores what `state_dict` returned; what older checkpoints do not hold begins here."""
         steps, episodes, wins, updates, learnt = state["counts"].tolist()
         is_ordered = 0 <= wins <= episodes <= learnt <= steps < MOST and 0 <= updates < MOST
         require(is_ordered, "its counts contradict each other")
@@ -106,6 +108,8 @@ class Progress:
             updates,
             learnt,
         )
+        self.imagined_steps = int(state.get("imagined_steps", 0))
+        require(0 <= self.imagined_steps < MOST, "it imagined less than nothing")
         self.first_solved_step = None if first < 0 else first
         self.solved_step = None if solved < 0 else solved
         self._averages[:] = averages

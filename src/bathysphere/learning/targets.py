@@ -15,6 +15,7 @@ TargetKind = Literal[
     "bootstrap_best",
     "mixed",
     "graph",
+    "lookahead",
     "factual",
     "factual_discount",
     "factual_rewards",
@@ -43,7 +44,8 @@ def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.f
       kind: bootstrap: the planner's own value of the state at the end of the episode, mean over members, so the
         same for all of them. bootstrap_members: the same for each member by itself, so that what members
         disagree on ahead makes them disagree here. graph: what the best continuation known to the search's graph
-        is worth, mean over members (see `best_known_values`). factual: 1 if the episode was solved, else 0.
+        is worth, mean over members (see `best_known_values`). lookahead: as bootstrap, until a batch is drawn (see
+        `look_ahead`). factual: 1 if the episode was solved, else 0.
         factual_discount: the same, discounted by the number of steps left after this one. factual_rewards:
         the discounted sum of the rewards that followed. In the factual kinds the last state gets the final
         reward undiscounted, as in the authors' code; the paper's recursion gives it 0.
@@ -56,7 +58,7 @@ def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.f
     if kind == "bootstrap_members":
         return episode.search_values
     searched: NDArray[np.float64] = episode.search_values.mean(axis=1, keepdims=True)
-    if kind == "bootstrap":
+    if kind in ("bootstrap", "lookahead"):
         return searched
     returned = discounted_returns(episode.rewards, discount)[:, None]
     if kind == "factual_rewards":

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model
+from bathysphere.domains.base import Domain, LearningModel, Model, States, Successors
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.hindsight import with_hindsight
+from bathysphere.learning.lookahead import look_ahead
 from bathysphere.learning.masks import draw_mask
 from bathysphere.learning.progress import Progress
 from bathysphere.learning.replay import Replay
@@ -66,6 +67,7 @@ class Trainer:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         play_seed, learn_seed = sequence.spawn(2)
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
+        self.model: Model = domain if model is None else model
         usual = search.max_steps or domain.max_steps
         self.max_steps = min(learning.max_steps or usual, usual)  # of one episode
         if learning.graph_states > self.max_steps:
@@ -104,12 +106,16 @@ class Trainer:
 
     def advance(self) -> list[Episode]:
         """Makes one step in every episode, then all updates that are due; returns the episodes that finished."""
-        before = self.pool.work.steps
+        before = self.pool.work
         episodes = self.pool.step()
-        self.progress.env_steps += self.pool.work.steps - before
+        after = self.pool.work
+        self.progress.env_steps += after.steps - before.steps
+        self._imagine(after.model_calls - before.model_calls)
         began = time.perf_counter()
         for episode in episodes:
             self.progress.record(episode)
+            if isinstance(self.model, LearningModel):
+                learn_from(episode, self.model)
             self._remember(episode)
         if episodes:
             self._learn()
@@ -146,7 +152,7 @@ class Trainer:
         learning, progress = self.learning, self.progress
         due = self._num_due() - progress.updates
         while due > 0:
-            num = min(due, learning.renew_every if isinstance(self.replay, TransitionReplay) else MAX_UPDATES_AT_ONCE)
+            num = min(due, learning.renew_every if self._looks_ahead else MAX_UPDATES_AT_ONCE)
             sample = self.replay.sample(num, learning.batch_size, self._rng)
             if learning.mask.kind == "split":
                 sample = sample.split()
@@ -156,11 +162,29 @@ class Trainer:
                 batch = self.replay.lessons(sample, self.domain, self.values)
             else:
                 batch = sample.observed(self.domain)
+                if learning.target == "lookahead":
+                    batch = batch._replace(targets=self._look_ahead(sample.states))
             began = time.perf_counter()
             self.last_update = self.values.update_many(batch)
             self.update_seconds += time.perf_counter() - began
             progress.updates += num
             due -= num
+
+    def _imagine(self, num_states: int) -> None:
+        """Counts states for which the model was asked: for all actions of each."""
+        self.progress.imagined_steps += num_states * len(self.domain.action_names)
+
+    @property
+    def _looks_ahead(self) -> bool:
+        """Whether targets are computed from the newest values when a batch is drawn."""
+        return isinstance(self.replay, TransitionReplay) or self.learning.target == "lookahead"
+
+    def _look_ahead(self, states: States) -> NDArray[np.float32]:
+        """Returns targets, float32 [u, b, E], for states uint8 [u, b, S]."""
+        rows = states.reshape(-1, states.shape[-1])
+        self._imagine(len(rows))
+        found = look_ahead(rows, self.domain, self.model, self.values, self.search.discount)
+        return found.reshape(*states.shape[:2], -1)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything a resumed trainer needs to go on bit for bit."""
@@ -189,4 +213,14 @@ class Trainer:
 
     def _parts(self) -> dict[str, Any]:
         """Returns everything that is saved besides the generator, by how its names begin."""
-        return {"values.": self.values, "replay.": self.replay, "pool.": self.pool, "progress.": self.progress}
+        parts = {"values.": self.values, "replay.": self.replay, "pool.": self.pool, "progress.": self.progress}
+        return parts | ({"model.": self.model} if isinstance(self.model, LearningModel) else {})
+
+
+def learn_from(episode: Episode, model: LearningModel) -> None:
+    """Has a model learn from the steps of a finished episode."""
+    assert episode.last_state is not None
+    after = np.concatenate([episode.states[1:], episode.last_state[None]])
+    ends = np.zeros((2, len(episode)), np.bool_)
+    ends[:, -1] = not episode.truncated, episode.solved
+    model.learn(episode.states, episode.actions, Successors(after, episode.rewards, *ends))

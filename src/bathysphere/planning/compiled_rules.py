@@ -285,6 +285,6 @@ def play_on(arena, scratch, rules, addresses, compiled, table, active, num_passe
             if not is_stepping:
                 break
             actions[b] = choose_one(arena, scratch, rules, addresses, b)
-            outcomes[b] = make_step(arena, b, actions[b], -1)
+            outcomes[b] = make_step(arena, b, actions[b])
             steps_left[b] -= 1
     return DONE

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Hopeless, Model, States, Successors
+from bathysphere.domains.base import Domain, Hopeless, Model, PartialModel, States, Successors
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.episode_values import EpisodeValues, checked_values
 from bathysphere.planning.graph import kernels
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.planner import MODEL_ERRORS, PolicyValues, Values, Work
+from bathysphere.planning.real_steps import take_steps
 
 
 class BatchedExpansion:
@@ -66,34 +67,28 @@ class BatchedExpansion:
         self._new_rows[: len(slots)] = self._graphs.words(states)
         self._evaluate(values, len(slots))
 
-    def correct(
-        self, values: Values, active: NDArray[np.bool_], actions: NDArray[np.int32], fresh_nodes: NDArray[np.int32]
-    ) -> None:
-        """Repairs what the model predicted wrongly about the steps to be made, by what the domain says.
-
-        Mutates: the graphs; fresh_nodes [B], where another state follows than was predicted.
-        """
-        graphs = self._graphs
+    def correct(self, values: Values, active: NDArray[np.bool_], actions: NDArray[np.int32]) -> None:
+        """Repairs what the model predicted wrongly, or not at all, about the steps to be made. Mutates: the graphs."""
+        graphs, work = self._graphs, self._work
         slots = np.flatnonzero(active)
-        truth = self._ask(self._domain, graphs.root_states[slots])
-        rows, chosen = np.arange(len(slots)), actions[slots]
-        errors = np.zeros(len(MODEL_ERRORS), np.int64)
+        truth = take_steps(self._domain, graphs.root_states[slots], actions[slots])
+        errors = np.zeros(len(MODEL_ERRORS) + 1, np.int64)
         num_new = kernels.correct(
             graphs.arena,
             graphs.config.transpositions,
             slots,
             actions,
-            graphs.words(truth.states[rows, chosen]),
-            truth.rewards[rows, chosen],
-            truth.terminal[rows, chosen],
-            truth.solved[rows, chosen],
+            graphs.words(truth.states),
+            truth.rewards,
+            truth.terminal,
+            truth.solved,
             errors,
-            fresh_nodes,
             self._new_slots,
             self._new_states,
         )
-        for name, count in zip(MODEL_ERRORS, errors.tolist(), strict=True):
-            self._work.model_errors[name] += count
+        for name, count in zip(MODEL_ERRORS, errors.tolist(), strict=False):
+            work.model_errors[name] += count
+        work.unknown_steps += int(errors[-1])
         self._new_rows[:num_new] = graphs.arena.words[self._new_slots[:num_new], self._new_states[:num_new]]
         self._evaluate(values, num_new)
 
@@ -101,28 +96,28 @@ class BatchedExpansion:
         """Asks the model for the children of the pending leaves, and the network for the values of the new ones."""
         clock, seconds, graphs = time.perf_counter, self._work.seconds, self._graphs
         t0 = clock()
-        answer = self._ask(model, graphs.states(self._pending_rows[:num_pending]))
+        states = graphs.states(self._pending_rows[:num_pending])
+        imagined = model.imagine(states) if isinstance(model, PartialModel) else None
+        answer = self._ask(model, states) if imagined is None else self._checked(imagined.successors, len(states))
         self._work.model_calls += num_pending
         t1 = clock()
-        num_new = self._insert(
-            graphs.arena,
-            graphs.config.transpositions,
-            self._pending_slots[:num_pending],
-            graphs.words(answer.states),
-            answer.rewards,
-            answer.terminal,
-            answer.solved,
-            self._new_slots,
-            self._new_states,
-            self._new_rows,
-        )
+        where = graphs.arena, graphs.config.transpositions, self._pending_slots[:num_pending]
+        told = graphs.words(answer.states), answer.rewards, answer.terminal, answer.solved
+        new = self._new_slots, self._new_states, self._new_rows
+        if imagined is None:
+            num_new = self._insert(*where, *told, *new)
+        else:
+            num_new = kernels.insert_partly(*where, *told, imagined.is_known, imagined.values, *new)
         seconds["model"] += t1 - t0
         seconds["insert"] += clock() - t1
         self._evaluate(values, num_new)
 
     def _ask(self, model: Model, states: States) -> Successors:
+        return self._checked(model.successors(states), len(states))
+
+    def _checked(self, answer: Successors, num_states: int) -> Successors:
         sizes = self._graphs.sizes
-        return checked_answer(model.successors(states), len(states), sizes.num_actions, sizes.state_size)
+        return checked_answer(answer, num_states, sizes.num_actions, sizes.state_size)
 
     def _evaluate(self, values: Values, num_new: int) -> None:
         """Asks the network for the values of the first `num_new` new states, and the policy if need be; stores both."""

@@ -112,7 +112,6 @@ class MCTS:
         self._episode = np.zeros(batch, np.int64)
         self._actions = np.zeros(batch, np.int32)
         self._outcomes = np.zeros(batch, np.int8)
-        self._fresh_nodes = np.full(batch, -1, np.int32)
         self._steps_left = np.zeros(batch, np.int64)
         self._start(np.arange(batch))
 
@@ -189,10 +188,9 @@ class MCTS:
     def act(self) -> list[Episode]:
         """Chooses and makes the planned steps; returns the episodes that finished, in slot order."""
         self.graphs.choose(self._active, self._actions)
-        self._fresh_nodes[:] = -1
         if self.model is not self.domain:
-            self._batched.correct(self.values, self._active, self._actions, self._fresh_nodes)
-        kernels.advance(self.arena, self._active, self._actions, self._fresh_nodes, self._outcomes)
+            self._batched.correct(self.values, self._active, self._actions)
+        kernels.advance(self.arena, self._active, self._actions, self._outcomes)
         self.work.steps += int(np.count_nonzero(self._active))
         finished = np.flatnonzero(self._active & (self._outcomes != RUNNING))
         return self._finish(finished) if len(finished) else []

@@ -103,11 +103,12 @@ class Work:
     """What planning has cost so far, and how often the model was wrong about a step that was then made."""
 
     steps: int = 0  # made in the world
-    model_calls: int = 0  # states expanded by the model
+    model_calls: int = 0  # states expanded by the model: what is only imagined
     network_calls: int = 0  # states evaluated by the network
     network_batches: int = 0  # calls in which that was done; in compiled code, expansions
     model_errors: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MODEL_ERRORS, 0))
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
+    unknown_steps: int = 0  # of which the model did not know where they would lead
 
     def __add__(self, other: Work) -> Work:
         return Work(
@@ -117,6 +118,7 @@ class Work:
             self.network_batches + other.network_batches,
             {name: count + other.model_errors[name] for name, count in self.model_errors.items()},
             {phase: spent + other.seconds[phase] for phase, spent in self.seconds.items()},
+            self.unknown_steps + other.unknown_steps,
         )
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
@@ -124,6 +126,7 @@ class Work:
         return {
             "model_errors": np.array([self.model_errors[name] for name in MODEL_ERRORS]),
             "calls": np.array([self.model_calls, self.network_calls]),
+            "unknown_steps": np.array(self.unknown_steps),
         }
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -132,6 +135,8 @@ class Work:
         require(len(errors) == len(MODEL_ERRORS) and len(calls) == 2 and min(*errors, *calls) >= 0, "a count is none")
         self.model_errors.update(zip(MODEL_ERRORS, errors, strict=True))
         self.model_calls, self.network_calls = calls
+        self.unknown_steps = int(state.get("unknown_steps", 0))
+        require(self.unknown_steps >= 0, "a count is none")
 
 
 class Planner(Protocol):

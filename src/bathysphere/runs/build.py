@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bathysphere.agents.loading import make_model, make_values
-from bathysphere.config.run import RunConfig
+from bathysphere.agents.loading import make_memory, make_model, make_values
+from bathysphere.config.run import MEMORY, RunConfig
 from bathysphere.domains import make_domain
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.initial_weights import load_towers, start_from_agent
@@ -29,6 +29,7 @@ def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None
         load_towers(values, config, domain.observation)
     if config.start_from is not None and is_new:
         start_from_agent(values, config.start_from, domain.observation)
+    model = make_model(config, domain, run_dir) if config.model != MEMORY else make_memory(config, domain, values)
     return Trainer(
         domain,
         values,
@@ -37,5 +38,5 @@ def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None
         batch=config.batch,
         workers=config.workers,
         seed=trainer_seed,
-        model=make_model(config, domain, run_dir),
+        model=model,
     )

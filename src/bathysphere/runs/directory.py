@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from bathysphere.config.convert import to_dict
-from bathysphere.config.run import RunConfig
+from bathysphere.config.run import MEMORY, RunConfig
 from bathysphere.config.saved import CHECKPOINTS, CONFIG, MODEL, check_is_run, load_config
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.files import read_json, write_file, write_json, writing
@@ -49,7 +49,7 @@ class RunDirectory:
                 f"in it with: bathysphere train --resume {path}"
             )
         directory = cls(path)
-        model = None if config.model is None else _read_model(config.model)
+        model = None if config.model is None or config.model == MEMORY else _read_model(config.model)
         with writing(path, "Choose another --run-dir."):
             directory.checkpoints.mkdir(parents=True, exist_ok=True)
         write_json(directory.versions_file, collect_versions())

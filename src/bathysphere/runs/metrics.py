@@ -101,6 +101,7 @@ class Meter:
         progress, latest, returns = trainer.progress, self._latest, self._returns
         row: Row = {
             "env_steps": progress.env_steps,
+            "imagined_steps": progress.imagined_steps,
             "episodes": progress.episodes,
             "wins": progress.wins,
             "updates": progress.updates,

@@ -20,7 +20,7 @@ from bathysphere.storage.state import Arrays, check_kinds, prefixed, section
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TAKEN = ("values", "replay", "pool", "progress", "meter")  # by other parts of a checkpoint
+_TAKEN = ("values", "replay", "pool", "progress", "model", "meter")  # by other parts of a checkpoint
 
 
 class Observers:

@@ -231,7 +231,9 @@ class _Run:
         """Returns how often a learned model was wrong about a step so far; nothing without one."""
         if self.config.model is None:
             return {}
-        return {f"model_{kind}": count for kind, count in self.trainer.pool.work.model_errors.items()}
+        work = self.trainer.pool.work
+        errors = {f"model_{kind}": count for kind, count in work.model_errors.items()}
+        return errors | {"model_unknown": work.unknown_steps}
 
     def _seconds(self) -> float:
         return self.seconds_before + time.perf_counter() - self._began
@@ -243,6 +245,7 @@ class _Run:
             "preset": self.config.preset,
             "seed": self.config.seed,
             "env_steps": progress.env_steps,
+            "imagined_steps": progress.imagined_steps,
             "episodes": progress.episodes,
             "wins": progress.wins,
             "updates": progress.updates,

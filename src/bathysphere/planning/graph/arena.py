@@ -32,6 +32,7 @@ STATE = np.dtype(
         ("node", np.int32),  # the first child of the node expanded last for it; NO_CHILD until one is
         ("terminal", np.bool_),
         ("solved", np.bool_),
+        ("unknown", np.bool_),  # no state, but an outcome that the model does not know: an end with a value of its own
     ],
     align=True,
 )
@@ -162,7 +163,7 @@ def ensure_room(arena: Arena, sizes: Sizes, num_passes: int, memory_limit: int) 
     grown.nodes[:, :nodes] = arena.nodes
     for name in EPISODE_FIELDS:
         getattr(grown, name)[:] = getattr(arena, name)
-    rebuild_lookup(grown.words, grown.lookup, grown.episodes)
+    rebuild_lookup(grown)
     return grown
 
 
@@ -217,7 +218,7 @@ def unpack(plain: Mapping[str, Array], sizes: Sizes, *, memory_limit: int) -> Ar
         field_of, _, field = name.partition(".")
         target = getattr(arena, field_of)
         (target[field] if field else target)[used.get(field_of, ...)] = array
-    rebuild_lookup(arena.words, arena.lookup, arena.episodes)
+    rebuild_lookup(arena)
     return arena
 
 

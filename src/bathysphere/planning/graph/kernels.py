@@ -13,8 +13,10 @@ from bathysphere.planning.graph.steps import (
     find_or_create,
     hang_children,
     insert_child,
+    insert_unknown,
     lookup_slot,
     make_step,
+    mend,
     new_node,
     select,
     set_end,
@@ -22,12 +24,15 @@ from bathysphere.planning.graph.steps import (
 
 
 @kernel
-def rebuild_lookup(words, lookup, episodes):
+def rebuild_lookup(arena):
     """Enters every state of every running episode into an empty lookup. Mutates: lookup."""
+    words, lookup, episodes = arena.words, arena.lookup, arena.episodes
     mask = lookup.shape[1] - 1
     for b in range(episodes.shape[0]):
         stamp = episodes[b]["stamp"]
         for state in range(episodes[b]["num_states"]):
+            if arena.stats[b, state]["unknown"]:
+                continue
             slot = lookup_slot(words[b, state], mask + 1)
             while lookup[b, slot]["stamp"] == stamp:
                 slot = (slot + 1) & mask
@@ -127,6 +132,37 @@ def insert(arena, transpositions, slots, rows, rewards, terminal, solved, new_sl
 
 
 @kernel
+def insert_partly(
+    arena, transpositions, slots, rows, rewards, terminal, solved, known, values, new_slots, new_states, new_rows
+):
+    """As `insert`, for a model that knows its answer only where `known` [k, A] is true; the rest is worth `values`.
+
+    Args: values [k, A, E].
+    """
+    nodes, episodes = arena.nodes, arena.episodes
+    num_new = 0
+    for k in range(slots.shape[0]):
+        b = slots[k]
+        episodes[b]["num_model_calls"] += 1
+        node = np.int64(episodes[b]["leaf"])
+        state = nodes[b, node]["state"]
+        for a in range(rows.shape[1]):
+            if not known[k, a]:
+                insert_unknown(arena, b, state, a, values[k, a])
+                continue
+            row, reward, is_end, is_success = rows[k, a], rewards[k, a], terminal[k, a], solved[k, a]
+            child, is_new = insert_child(arena, transpositions, b, state, a, row, reward, is_end, is_success)
+            if is_new:
+                new_slots[num_new] = b
+                new_states[num_new] = child
+                for w in range(rows.shape[2]):
+                    new_rows[num_new, w] = row[w]
+                num_new += 1
+        hang_children(arena.stats, arena.edges, nodes, episodes, b, node)
+    return num_new
+
+
+@kernel
 def sweep(arena, scratch, rules, addresses, active, num_passes, pending_slots, pending_rows):
     """Takes every active episode as far as it gets without the model: to `num_passes` passes of this step, or to a leaf
     whose children only the model knows.
@@ -166,26 +202,14 @@ def sweep(arena, scratch, rules, addresses, active, num_passes, pending_slots, p
 
 
 @kernel
-def correct(
-    arena,
-    transpositions,
-    slots,
-    actions,
-    rows,
-    rewards,
-    terminal,
-    solved,
-    errors,
-    fresh_nodes,
-    new_slots,
-    new_states,
-):
-    """Repairs the chosen edge of every episode in `slots` [k] where the model had predicted it wrongly.
+def correct(arena, transpositions, slots, actions, rows, rewards, terminal, solved, errors, new_slots, new_states):
+    """Repairs the chosen edge of every episode in `slots` [k] where the model had predicted it wrongly, or not at all.
 
-    The truth is rows [k, W], rewards, terminal, solved [k]. A wrong reward or end flag is overwritten. After a wrong
-    state, a fresh node for the true one is made (`fresh_nodes` [B]; untouched where the prediction held), which loses
-    the subtree; its statistics are found in the lookup or begun anew. Values backed up before are not corrected.
-    Mutates: graph and tree; errors [4] += wrong rewards, false ends, missed ends, wrong states; the outputs.
+    The truth is rows [k, W], rewards, terminal, solved [k]. A wrong reward or end flag is overwritten. An edge to a
+    wrong state, or to the unknown, leads to the true one from then on, whose statistics are found in the lookup or
+    begun anew; what was planned beyond the wrong one is lost. Values backed up before are not corrected.
+    Mutates: graph and tree; errors [5] += wrong rewards, false ends, missed ends, wrong states, and steps into the
+    unknown, which are no errors; the outputs.
 
     Returns:
       How many states need a value.
@@ -198,21 +222,25 @@ def correct(
         state = nodes[b, episodes[b]["root"]]["state"]
         edge = edges[b, state, actions[b]]
         child = edge["child"]
-        if edge["reward"] != rewards[k]:
-            errors[0] += 1
+        if stats[b, child]["unknown"]:
+            errors[4] += 1
             edge["reward"] = rewards[k]
-        if stats[b, child]["terminal"] and not terminal[k]:
-            errors[1] += 1
-        if terminal[k] and not stats[b, child]["terminal"]:
-            errors[2] += 1
-        stats[b, child]["terminal"] = terminal[k]
-        stats[b, child]["solved"] = solved[k]
-        same = True
-        for w in range(rows.shape[1]):
-            same &= words[b, child, w] == rows[k, w]
-        if same:
-            continue
-        errors[3] += 1
+        else:
+            if edge["reward"] != rewards[k]:
+                errors[0] += 1
+                edge["reward"] = rewards[k]
+            if stats[b, child]["terminal"] and not terminal[k]:
+                errors[1] += 1
+            if terminal[k] and not stats[b, child]["terminal"]:
+                errors[2] += 1
+            stats[b, child]["terminal"] = terminal[k]
+            stats[b, child]["solved"] = solved[k]
+            same = True
+            for w in range(rows.shape[1]):
+                same &= words[b, child, w] == rows[k, w]
+            if same:
+                continue
+            errors[3] += 1
         truth, created = find_or_create(stats, edges, words, lookup, episodes, b, rows[k], transpositions)
         if created:
             set_end(stats, sums, b, truth, terminal[k], solved[k])
@@ -222,13 +250,13 @@ def correct(
                 num_new += 1
         stats[b, truth]["terminal"] = terminal[k]
         stats[b, truth]["solved"] = solved[k]
-        fresh_nodes[b] = new_node(nodes, episodes, b, truth, -1)
+        mend(arena, b, state, actions[b], truth)
     return num_new
 
 
 @kernel
-def advance(arena, active, actions, fresh_nodes, outcomes):
+def advance(arena, active, actions, outcomes):
     """Makes the chosen step of every active episode. Mutates: see `make_step`; outcomes [B]."""
     for b in range(active.shape[0]):
         if active[b]:
-            outcomes[b] = make_step(arena, b, actions[b], fresh_nodes[b])
+            outcomes[b] = make_step(arena, b, actions[b])

@@ -67,6 +67,7 @@ def find_or_create(stats, edges, words, lookup, episodes, b, row, transpositions
     entry["path_visits"] = 0
     entry["score_count"] = 0
     entry["node"] = -1
+    entry["unknown"] = False
     entry["score"] = 0.0  # never read, nor are rewards without a child, but saved searches are compared bit for bit
     for a in range(edges.shape[2]):
         edges[b, state, a]["child"] = -1
@@ -127,6 +128,44 @@ def insert_child(arena, transpositions, b, state, action, row, reward, terminal,
     if created:
         set_end(stats, arena.sums, b, child, terminal, solved)
     return child, created and not terminal
+
+
+@inlined
+def insert_unknown(arena, b, state, action, values):
+    """Enters into the graph that nobody knows where an action leads from a state: an end that is worth `values` [E].
+
+    It is no state, so no lookup finds it; its words are those of the state it comes from.
+    Mutates: the edge; on creation everything about the child.
+    """
+    stats, edges, episodes = arena.stats, arena.edges, arena.episodes
+    row = arena.words[b, state]
+    child, _ = find_or_create(stats, edges, arena.words, arena.lookup, episodes, b, row, False)
+    edges[b, state, action]["child"] = child
+    edges[b, state, action]["reward"] = 0.0
+    entry = stats[b, child]
+    entry["terminal"], entry["solved"], entry["unknown"] = True, False, True
+    entry["count"] = 1
+    for i in range(values.shape[0]):
+        arena.sums[b, child, i] = values[i]
+
+
+@inlined
+def mend(arena, b, state, action, child):
+    """Makes an action lead from a state to another child than was predicted, in the graph and at all nodes there.
+
+    What was planned beyond the predicted one is cut off. Mutates: the edge, nodes.
+    """
+    nodes, latest = arena.nodes[b], arena.stats[b, state]["node"]
+    arena.edges[b, state, action]["child"] = child
+    # Merged, a state keeps its latest children although the node that had them may have been cut off.
+    if latest >= 0:
+        nodes[latest + action]["state"] = child
+        nodes[latest + action]["child"] = -1
+    for node in range(arena.episodes[b]["num_nodes"]):
+        if nodes[node]["state"] == state and nodes[node]["child"] >= 0:
+            wrong = nodes[nodes[node]["child"] + action]
+            wrong["state"] = child
+            wrong["child"] = -1
 
 
 @inlined
@@ -196,8 +235,8 @@ def select(arena, scratch, rules, separable, joint, bonus, b):
 def back_up(arena, scratch, rules, b):
     """Carries the value of episode b's leaf up to its root. Second half of a pass.
 
-    The value is the leaf's own mean, zero at an end, or the dead-end value, which the dead end itself receives too.
-    The leaf of an ordinary pass is not updated; every node above it is.
+    The value is the leaf's own mean (of an unknown outcome too), zero at an end, or the dead-end value, which the dead
+    end itself receives too. The leaf of an ordinary pass is not updated; every node above it is.
     Mutates: sums, count, path_visits (back to 0).
     """
     stats, edges, sums = arena.stats[b], arena.edges[b], arena.sums[b]
@@ -209,7 +248,7 @@ def back_up(arena, scratch, rules, b):
     kind = episodes[b]["leaf_kind"]
     state = nodes[node]["state"]
     entry = stats[state]
-    if kind == TERMINAL:
+    if kind == TERMINAL and not entry["unknown"]:
         value[:] = 0.0
     elif kind == DEAD_END and rules.dead_ends:
         value[:] = rules.dead_end_value
@@ -239,10 +278,8 @@ def back_up(arena, scratch, rules, b):
 
 
 @inlined
-def make_step(arena, b, action, fresh_node):
-    """Makes the chosen step: the child node, or a fresh one if it is not negative, becomes the root.
-
-    A child keeps its subtree. Mutates: history, step, root.
+def make_step(arena, b, action):
+    """Makes the chosen step: the child node becomes the root, and keeps its subtree. Mutates: history, step, root.
 
     Returns:
       RUNNING, ENDED or CUT_OFF.
@@ -256,10 +293,7 @@ def make_step(arena, b, action, fresh_node):
     moment["action"] = action
     moment["reward"] = arena.edges[b, state, action]["reward"]
     entry["step"] = step + 1
-    if fresh_node >= 0:
-        entry["root"] = fresh_node
-    else:
-        entry["root"] = nodes[b, root]["child"] + action
+    entry["root"] = nodes[b, root]["child"] + action
     if arena.stats[b, nodes[b, entry["root"]]["state"]]["terminal"]:
         outcome = ENDED
     elif entry["step"] == history.shape[1]:

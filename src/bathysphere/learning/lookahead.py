@@ -1,0 +1,26 @@
+"""Targets that are computed when a batch is drawn: one step ahead by the model, each member by its own values."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import Domain, Model, PartialModel, States
+from bathysphere.values.ensemble import Ensemble
+
+
+def look_ahead(states: States, domain: Domain, model: Model, values: Ensemble, discount: float) -> NDArray[np.float32]:
+    """Returns what each member thinks the best action in `states`, uint8 [n, S], is worth: float32 [n, E].
+
+    That is max over actions of reward + discount * the member's value of the successor, as it is now; 0 for an end, and
+    what the model says for an outcome that it does not know.
+    """
+    imagined = model.imagine(states) if isinstance(model, PartialModel) else None
+    answer = model.successors(states) if imagined is None else imagined.successors
+    shape = (*answer.rewards.shape, values.num_members)
+    ahead = values.evaluate(domain.observe(answer.states.reshape(-1, domain.state_size))).reshape(shape)
+    ahead = np.where(answer.terminal[:, :, None], np.float32(0.0), ahead)
+    if imagined is not None:
+        ahead = np.where(imagined.is_known[:, :, None], ahead, imagined.values)
+    best: NDArray[np.float32] = (answer.rewards[:, :, None] + discount * ahead).max(axis=1).astype(np.float32)
+    return best
