@@ -113,7 +113,7 @@ def look_around(domain: Domain) -> Look:
     domain.successors(states[:1])  # compiles what has to be compiled
     largest, calls, began = 0.0, 0, time.perf_counter()
     ages, is_near = np.zeros(_PROBES, int), np.zeros(_PROBES, bool)
-    num_walks, num_near = _PROBES, 0
+    num_walks, num_near = 0, 0  # that came to an end
     for _ in range(_PROBE_STEPS):
         out = domain.successors(states)
         calls += len(states)
@@ -131,7 +131,8 @@ def look_around(domain: Domain) -> Look:
         if time.perf_counter() - began > _PROBE_SECONDS:
             break
     seconds = (time.perf_counter() - began) / calls
-    return Look(seconds, largest, (num_near + int(is_near.sum())) / num_walks)
+    begun = ages > 0
+    return Look(seconds, largest, (num_near + int(is_near.sum())) / (num_walks + int(begun.sum())))
 
 
 def slug(name: str) -> str:
