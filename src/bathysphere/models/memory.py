@@ -52,6 +52,8 @@ class MemoryModel:
         answer = Successors.empty(*shape, states.shape[1])
         rows = np.array([self._row.get(state.tobytes(), -1) for state in states], np.int64)
         is_known = self._known[rows] & (rows >= 0)[:, None]
+        part: Any
+        remembered: Any
         for part, remembered in zip(answer, self._outcomes, strict=True):
             part[:] = remembered[rows]
         answer.states[~is_known] = np.broadcast_to(states[:, None], answer.states.shape)[~is_known]
@@ -69,6 +71,7 @@ class MemoryModel:
             rows[k] = self._row.setdefault(state.tobytes(), len(self._row))
         self._make_room(len(self._row))
         self._known[rows, actions] = True
+        remembered: Any
         for remembered, part in zip(self._outcomes, outcomes, strict=True):
             remembered[rows, actions] = part
 

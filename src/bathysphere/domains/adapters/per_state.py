@@ -66,8 +66,9 @@ class PerStateDomain:
         ends = np.repeat(rows[:, -1:], shape[1], axis=1)
         out = Successors(np.repeat(rows[:, None], shape[1], axis=1), np.zeros(shape), ends > 0, ends == 2)
         going = np.flatnonzero(rows[:, -1] == 0)
-        for part, made in zip(out, self._steps_from(rows[going]), strict=True):
-            part[going] = made
+        made = self._steps_from(rows[going])
+        out.states[going], out.rewards[going] = made.states, made.rewards
+        out.terminal[going], out.solved[going] = made.terminal, made.solved
         return out
 
     def _steps_from(self, rows: States) -> Successors:
