@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from bathysphere.cli import VERBS, common, run_flags
+from bathysphere.cli import VERBS, common, run_flags, world_flags
 from bathysphere.config.run import RunConfig
 from tools.fields import Field, cell, code, explained_fields
 
@@ -71,7 +71,7 @@ def _asked(verb: str, below: list[str]) -> tuple[Any, str]:
 
     module = importlib.import_module(VERBS[verb][0])
     with ExitStack() as patched:
-        for home in (common, run_flags, module):
+        for home in (common, run_flags, world_flags, module):
             if hasattr(home, "parse"):
                 patched.enter_context(mock.patch.object(home, "parse", stop))
         try:

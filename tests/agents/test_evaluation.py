@@ -1,18 +1,25 @@
 """The record of an evaluation: its numbers, its JSON, its sentence, its picture."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from PIL import Image
 
-from bathysphere.agents.evaluation import Evaluation, Outcome, counts, read_measurements
+from bathysphere.agents.evaluation import Evaluation, Outcome, counts, evaluate, read_measurements
 from bathysphere.agents.evaluation_picture import _apart, draw_passes, draw_planners
 from bathysphere.errors import BathysphereError
+from bathysphere.runs.runner import run
 from bathysphere.statistics import wilson_interval
+from tests.runs.small import small_config
 
-OUTCOMES = [Outcome(True, 6, 4, 1, 10, 8, 7), Outcome(False, 20, 0, 3, 40, 30, 20), Outcome(True, 4, 3, 0, 4, 3, 3)]
+OUTCOMES = [
+    Outcome(True, 6, 4, 1, 10, 8, 7, 0.5),
+    Outcome(False, 20, 0, 3, 40, 30, 20),
+    Outcome(True, 4, 3, 0, 4, 3, 3),
+]
 EPISODES = Evaluation(
     unit="episode",
     agent="mine",
@@ -27,6 +34,13 @@ EPISODES = Evaluation(
     **counts(OUTCOMES),
 )
 LEVELS = replace(EPISODES, unit="level", results=({"number": 1}, {"number": 2}, {"number": 3}))
+
+
+@pytest.fixture(scope="module")
+def deep_sea_run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("evaluation") / "run"
+    run(small_config(), path, pictures=False)
+    return path
 
 
 def test_what_is_counted():
@@ -49,6 +63,7 @@ def test_the_json_of_episodes_and_levels():
     episodes = {
         **head,
         **{"episodes": 3, "wins": 2, "win_rate": 2 / 3, "win_rate_low": low, "win_rate_high": high},
+        **{"mean_return": 0.5 / 3, "worst_return": 0.0, "best_return": 0.5},
         **{"mean_length": 10.0, "mean_solution_length": 3.5},
         **{f"{name}_per_episode": mean for name, mean in per.items()},
         **{"expansions_per_solved_episode": 5.5, "states_per_solved_episode": 7.0},
@@ -69,7 +84,8 @@ def test_the_json_of_episodes_and_levels():
 
 def test_the_sentences():
     assert str(EPISODES).startswith(
-        "Won 2 of 3 episodes: 66.7% (95 % interval 20.8% to 93.9%).\nPer episode 10.0 steps, 18.0"
+        "Won 2 of 3 episodes: 66.7% (95 % interval 20.8% to 93.9%). Mean return 0.1667 (0 to 0.5).\n"
+        "Per episode 10.0 steps, 18.0"
     )
     assert str(LEVELS).startswith("Solved 2 of 3 levels: 66.7%")
     assert "\nPer level 3.5 moves in a solution, 18.0 states, 13.7 expansions and 10.0 calls of the model; " in str(
@@ -123,3 +139,28 @@ def test_names_beside_curves_do_not_overlap():
         ordered = sorted(places)
         assert all(above - below > 0.05 for below, above in pairwise(ordered))
     assert _apart([0.2, 0.8]) == [0.2, 0.8]
+
+
+def test_progress_is_told_and_changes_nothing(deep_sea_run):
+    told = []
+    one = evaluate(deep_sea_run, 40, on_progress=told.append)
+    other = evaluate(deep_sea_run, 40)
+    assert told == sorted(told)
+    assert told[-1] == 40
+    same = {"seconds"}
+    assert {k: v for k, v in one.to_dict().items() if k not in same} == {
+        k: v for k, v in other.to_dict().items() if k not in same
+    }
+
+
+def test_the_return_is_told_beside_the_wins(deep_sea_run):
+    told = evaluate(deep_sea_run, 20)
+    assert told.worst_return <= told.mean_return <= told.best_return == pytest.approx(0.992)
+    assert told.to_dict()["mean_return"] == told.mean_return
+    assert re.search(r"^Won \d+ of 20 episodes: .* Mean return 0\.\d+ \(", str(told))
+
+
+def test_where_nothing_counts_as_won_the_return_is_what_is_told(deep_sea_run):
+    told = replace(evaluate(deep_sea_run, 5), solved=0, mean_return=-13.0, worst_return=-14.0, best_return=-12.5)
+    assert str(told).startswith("Mean return -13 (-14 to -12.5) in 5 episodes; none of them counts as won.\n")
+    assert "Won" not in str(told)

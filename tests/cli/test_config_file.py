@@ -43,6 +43,13 @@ def test_flags_come_before_the_file_and_the_file_before_the_preset(tmp_path):
     assert config.values.num_members == 20  # the preset's
 
 
+def test_whole_numbers_may_be_written_with_an_exponent(tmp_path):
+    (tmp_path / "mine.json").write_text('{"preset": "deep-sea", "steps": 2e2, "domain": {"size": 5}}')
+    assert train("--config", tmp_path / "mine.json", "--log-every", "1e2", "--run-dir", tmp_path / "run") == 0
+    config = RunDirectory.open(tmp_path / "run").load_config()
+    assert (config.steps, config.log_every) == (200, 100)
+
+
 def test_the_preset_may_be_in_the_file(tmp_path):
     (tmp_path / "mine.yaml").write_text("preset: deep-sea\nsteps: 100\ndomain: {size: 5}\nlanes: 2\n")
     run = tmp_path / "run"

@@ -88,3 +88,18 @@ def test_compilation_is_announced_when_there_is_some(tmp_path):
     ]
     assert said[0].count("Compiling for this machine") == 1
     assert "Compiling" not in said[1]
+
+
+def test_python_announces_too_and_once(tmp_path):
+    code = """
+import bathysphere
+@bathysphere.separable
+def mine(values, risk_coef):
+    return values.max()
+for number in range(2):
+    small = {"domain": {"size": 4}, "steps": 50, "search": {"risk": "mine"}}
+    bathysphere.train("deep-sea", run_dir=f"run{number}", pictures=False, **small)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.count("Compiling for this machine") == 1
+    assert done.stdout == ""

@@ -2,16 +2,29 @@ import io
 import json
 import os
 import pty
+import re
 import sys
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from PIL import Image
+from rich.console import Console
 
 from bathysphere import cli
 from bathysphere.cli.play import press, status
-from bathysphere.domains import DeepSea, DeepSeaConfig, DomainConfig, ToyMontezuma, ToyMontezumaConfig, registry
+from bathysphere.domains import (
+    DeepSea,
+    DeepSeaConfig,
+    DomainConfig,
+    ToyMontezuma,
+    ToyMontezumaConfig,
+    find_domain,
+    make_domain,
+    registry,
+)
 from bathysphere.domains.playing import PlayedEpisode
+from bathysphere.domains.presentation import styled_text_of, text_of
 from tests.domains.corridor import Corridor
 
 
@@ -106,3 +119,34 @@ def test_a_domain_of_ones_own_without_text_and_pictures(monkeypatch, capsys, tmp
     assert json.loads(capsys.readouterr().out)["solved"]
     with Image.open(f"{out}.gif") as film:
         assert film.n_frames > 1
+
+
+def test_no_terminal_is_found_out_before_the_world_is_made(monkeypatch, capsys):
+    def make(config):
+        raise AssertionError("the world was made first")
+
+    monkeypatch.setattr("bathysphere.cli.play.make_domain", make)
+    pipe(monkeypatch, "")
+    assert cli.main(["play", "deep-sea"]) == 2
+    assert "echo wasd | bathysphere play deep-sea" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("world", "shines"), [("deep-sea", "o"), ("sokoban", "@"), ("toy-montezuma", "@")])
+def test_play_has_colours(world, shines):
+    domain = make_domain(find_domain(world).Config())
+    state = domain.initial(1, np.random.default_rng(0))[0]
+    text = styled_text_of(domain, state)
+    assert text.plain == text_of(domain, state)
+    out = io.StringIO()
+    Console(file=out, force_terminal=True, color_system="standard", highlight=False).print(text)
+    assert re.search(rf"\x1b\[1;3\dm{re.escape(shines)}\x1b\[0m", out.getvalue())
+
+
+def test_deep_sea_says_that_right_may_be_left(monkeypatch, capsys):
+    ours, theirs = pty.openpty()
+    os.write(ours, b"q")
+    with os.fdopen(theirs, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        assert cli.main(["play", "deep-sea", "--json"]) == 0
+    os.close(ours)
+    assert "→ may steer left" in capsys.readouterr().err

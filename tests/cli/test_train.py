@@ -250,3 +250,33 @@ def test_the_summary_counts_wins_and_tells_a_recent_rate_only_of_many_episodes(e
     result = {"solved_step": 5, "first_solved_step": 3, "wins": 33, "episodes": episodes, "env_steps": 9, "updates": 1}
     result |= {"wall_seconds": 1.0, "env_steps_per_second": 9.0, "stopped_by": "solved", "win_rate_100": 0.97}
     assert said in summary({**result, "run_dir": "here"})
+
+
+@pytest.mark.parametrize("text", ["3e2", "300", "0_300", "300.0"])
+def test_whole_numbers_as_people_write_them(text, tmp_path):
+    run = tmp_path / "run"
+    assert cli.main(["train", "deep-sea", *SMALL, "--steps", text, "--run-dir", str(run), "--json"]) == 0
+    assert RunDirectory.open(run).load_config().steps == 300
+
+
+def test_parts_of_steps_are_refused(capsys):
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(["train", "deep-sea", "--steps", "1.5"])
+    assert leaving.value.code == 2
+    assert "1.5 is not a whole number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("mean", "best", "said"),
+    [
+        (-13.0, -13.0, "No episode counts as won. Mean return of the latest episodes -13, best -13."),
+        (0.0, 0.0, "Not one episode was won."),
+        (None, None, "Not one episode was won."),
+    ],
+)
+def test_the_summary_of_a_run_that_never_won(mean, best, said):
+    result = {"solved_step": None, "first_solved_step": None, "wins": 0, "episodes": 9, "env_steps": 9, "updates": 1}
+    result |= {"wall_seconds": 1.0, "env_steps_per_second": 9.0, "stopped_by": "steps", "win_rate_100": 0.0}
+    text = summary({**result, "return_mean_50": mean, "return_best": best, "run_dir": "here"})
+    assert text.startswith(said + "\n")
+    assert "Won 0" not in text

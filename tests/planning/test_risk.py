@@ -177,3 +177,32 @@ def test_a_measure_under_another_name():
 def _by_index(q, eligible, risk_coef, scores):
     for a in range(q.shape[0]):
         scores[a] = a
+
+
+@separable
+def not_always_a_number(values, risk_coef):
+    return math.sqrt(values[0] + 1e9) if values[0] > -1e6 else math.nan
+
+
+def test_a_measure_that_returns_nan_is_refused():
+    register_risk("log_of_mean", lambda values, risk_coef: np.log(values.mean()))
+    register_risk("joint_nan", _joint_nan)
+    register_risk("divides", lambda values, risk_coef: 1.0 / float(0 * values[0]))
+    for name, said in (
+        ("log_of_mean", "returned NaN"),
+        ("joint_nan", "returned NaN"),
+        ("divides", "fails with ZeroDivisionError"),
+    ):
+        with np.errstate(all="ignore"), pytest.raises(BathysphereError, match=f"'{name}' {said}"):
+            make_search(make_domain({0: [0, 0]}), [[0, 0]], risk=name)
+
+
+def _joint_nan(q, eligible, risk_coef, scores):
+    scores[:] = np.nan
+
+
+def test_nan_that_comes_up_later_is_refused_when_the_episode_ends():
+    domain = make_domain({0: [1, 2], 1: [1, 1], 2: [2, 2]})
+    search = make_search(domain, [[0, 0], [-1e7, 1], [2, -1]], passes=5, risk="not_always_a_number", num_episodes=1)
+    with pytest.raises(BathysphereError, match="'not_always_a_number' returned NaN for values that came up"):
+        search.play()

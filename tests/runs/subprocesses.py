@@ -24,9 +24,9 @@ def bathysphere(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def finish(process: subprocess.Popen[str]) -> dict:
+def finish(process: subprocess.Popen[str], code: int = 0) -> dict:
     out, err = process.communicate(timeout=600)
-    assert process.returncode == 0, err
+    assert process.returncode == code, err
     return json.loads(out)
 
 

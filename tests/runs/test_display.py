@@ -1,9 +1,13 @@
 import io
+import re
+from dataclasses import MISSING, fields
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from bathysphere.learning.progress import Progress
+from bathysphere.planning import Episode
 from bathysphere.runs.display import RunDisplay, duration, sparkline
 from tests.runs.small import small_config
 
@@ -58,3 +62,55 @@ def test_the_first_look_tells_no_speed(tmp_path):
     progress.env_steps = 404
     display.update(progress, 37.0, None)
     assert "at most 0:20 left" in out.getvalue()  # 796 steps at 40 a second
+
+
+def panel(tmp_path, width, *, solved):
+    """Returns what a terminal shows of a run, line by line."""
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=width, color_system=None)
+    display = RunDisplay(console)
+    display.start(small_config(steps=1_000_000_000), tmp_path)
+    progress = Progress()
+    for number in range(60):
+        progress.env_steps += 1_000_000
+        values = np.zeros(2)
+        progress.record(
+            Episode(
+                index=number,
+                states=np.zeros((2, 1), np.uint8),
+                actions=np.zeros(2, np.int32),
+                rewards=np.array([0.0, -20.0 + number / 4]),
+                search_values=np.zeros((2, 1)),
+                solved=solved,
+                truncated=False,
+                **_rest(values),
+            )
+        )
+        row = {"ensemble_std": 0.12345, "loss": 1.23456e-5, "graph_size": 123.0}
+        display.update(progress, 12345.0 + number, row)
+    display.stop()
+    return out.getvalue().split("╭")[-1].splitlines()
+
+
+def _rest(values):
+    """Returns what an episode has besides, at nothing."""
+    known = {"index", "states", "actions", "rewards", "search_values", "solved", "truncated"}
+    return {f.name: 0 for f in fields(Episode) if f.name not in known and f.default is MISSING}
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_value_is_lost_in_a_narrow_terminal(width, tmp_path):
+    lines = panel(tmp_path, width, solved=True)
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= width
+    assert "…" not in text.replace("...", "")
+    for part in ("60,000,000", "60", "0.123", "1.23e-05", "123", "best return", "-5.25", "win rate", "100%"):
+        assert part in text
+    assert "at most" in text
+    assert "left" in text
+
+
+def test_where_nothing_is_won_the_return_is_drawn(tmp_path):
+    text = "\n".join(panel(tmp_path, 80, solved=False))
+    assert "win rate" not in text
+    assert re.search(r"return -11\.4 .*▁.*▅", text)

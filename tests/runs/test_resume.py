@@ -41,7 +41,8 @@ def test_killed_again_and_again_and_resumed_equals_uninterrupted(uninterrupted, 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_ends_cleanly(number, uninterrupted, tmp_path):
     run = tmp_path / "run"
-    result = finish(signalled(number, "train", "deep-sea", *FLAGS, *SAVE_OFTEN, "--run-dir", str(run), "--json"))
+    process = signalled(number, "train", "deep-sea", *FLAGS, *SAVE_OFTEN, "--run-dir", str(run), "--json")
+    result = finish(process, code=130)
     assert result["stopped_by"] == "interrupted"
     assert 0 < result["env_steps"] < STEPS
     assert (run / "checkpoints" / f"step-{result['env_steps']:012d}").is_dir()

@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
@@ -177,8 +178,43 @@ def test_a_run_needs_its_own_config(finished, tmp_path):
 def test_names_of_runs(tmp_path):
     config = small_config(preset="paper/deep-sea", seed=3)
     assert next_directory(tmp_path, config) == tmp_path / "paper-deep-sea-seed3-1"
-    (tmp_path / "paper-deep-sea-seed3-1").mkdir()
     assert next_directory(tmp_path, config) == tmp_path / "paper-deep-sea-seed3-2"
+
+
+def test_no_two_of_many_get_the_same_folder(tmp_path):
+    """Eight at once ask for folders: each gets others. Of those that ask for one folder, one gets it."""
+    config = small_config()
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: next_directory(tmp_path / "runs", config), range(40)))
+        assert len(set(folders)) == 40
+
+        def create(_):
+            try:
+                return RunDirectory.create(tmp_path / "one", config)
+            except BathysphereError as error:
+                return str(error)
+
+        made = list(pool.map(create, range(16)))
+    assert sum(isinstance(one, RunDirectory) for one in made) == 1
+    assert all("exists and is not an empty folder" in one for one in made if isinstance(one, str))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"device": "nowhere", "values": {"network": "mlp"}, "optimiser": {"name": "adam"}}, "device 'nowhere'"),
+        ({"start_from": "nobody"}, "nobody"),
+        ({"model": "nothing"}, "nothing"),
+    ],
+)
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_run_that_cannot_begin_leaves_nothing(changes, said, exists, tmp_path):
+    path = tmp_path / "run"
+    if exists:
+        path.mkdir()
+    with pytest.raises(BathysphereError, match=said):
+        run(small_config(**changes), path)
+    assert not path.exists()
 
 
 def test_listing_tells_finished_unfinished_running_and_damaged(finished, tmp_path):

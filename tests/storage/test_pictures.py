@@ -1,10 +1,12 @@
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from bathysphere.errors import BathysphereError
+from bathysphere.runs.watching import find_saver
 from bathysphere.storage import pictures
 
 FRAMES = [np.full((31, 45, 3), shade, np.uint8) for shade in (0, 120, 250)]
@@ -60,3 +62,22 @@ def test_mistakes_get_a_sentence(tmp_path):
         pictures.save_png(file / "picture.png", FRAMES[0])
     with pytest.raises(BathysphereError, match="Cannot write"):
         pictures.save_png(tmp_path, FRAMES[0])
+
+
+def test_without_ffmpeg_an_mp4_gets_a_sentence(tmp_path, monkeypatch):
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+
+    def missing():
+        raise RuntimeError("No ffmpeg exe could be found.")
+
+    monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", missing)
+    with pytest.raises(BathysphereError, match=r"MP4 films need imageio and ffmpeg.*GIFs work without"):
+        pictures.save_mp4(tmp_path / "film.mp4", FRAMES, fps=10)
+    with pytest.raises(BathysphereError, match="MP4 films need"):
+        find_saver(tmp_path / "film.mp4")  # before anything is played
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="only Linux has a folder in which nobody can write")
+def test_where_nobody_can_write_no_option_is_advised(tmp_path):
+    with pytest.raises(BathysphereError, match=r"Cannot write /proc/x\.gif: .*\. Choose another place\.$"):
+        pictures.save_gif(Path("/proc/x.gif"), FRAMES, fps=10)

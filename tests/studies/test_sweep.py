@@ -35,7 +35,7 @@ class Cliff:
         return 0
 
     def step(self, place, action):
-        if action == 1:
+        if action == "down":
             return place, -20.0, True
         return place + 1, -1.0, place + 1 == self.length
 '''
@@ -203,11 +203,19 @@ def test_a_world_of_the_users_own_without_a_solved(folder):
     summary = json.loads(done.stdout)
     returns = {row["setting"]: row["value"] for row in summary["rows"] if row["metric"] == "return"}
     assert returns.keys() == {"length=3", "length=6"}
-    assert -8 < returns["length=6"] < returns["length=3"] <= -3
+    assert -20 < returns["length=6"] < returns["length=3"] <= -3
     (out,) = (folder / "sweeps").iterdir()
     assert out.name == "cliff-length"
     config = json.loads((out / "runs/length=6/seed0/config.json").read_text())
     assert config["domain"]["settings"] == {"length": 6}
+
+
+def test_a_gymnasium_environment(folder):
+    flags = ["--steps", "200", "--seeds", "1", "--jobs", "1", "--json"]
+    vary = "domain.arguments.is_slippery=false"
+    done = run_in(folder, "gymnasium:FrozenLake-v1", "--vary", vary, "--vary", "search.passes=3,4", *flags)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["rows"]) == 8
 
 
 def test_from_python(tmp_path):

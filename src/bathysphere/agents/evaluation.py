@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -11,11 +12,13 @@ from typing import Any, Literal, NamedTuple
 
 from bathysphere.agents.card import Measurement
 from bathysphere.agents.loading import Trained, load_trained, make_model
+from bathysphere.compiling import announcing
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, States
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import PlannerSettings, Pool
+from bathysphere.planning import Episode, PlannerSettings, Pool
 from bathysphere.planning.named import changed_planner, planner_name
+from bathysphere.planning.planner import TimedSteps
 from bathysphere.statistics import wilson_interval
 from bathysphere.storage.files import read_json
 
@@ -36,6 +39,7 @@ WORDS: dict[Unit, Words] = {
     "episode": Words("episodes", "wins", "win_rate", "episodes won"),
     "level": Words("levels", "solved", "solve_rate", "levels solved"),
 }
+_OF_EPISODES = ("mean_return", "worst_return", "best_return", "mean_length")
 _COUNTED = ("waits", "states", "expansions", "model_calls")
 
 
@@ -49,6 +53,7 @@ class Outcome(NamedTuple):
     states: int
     expansions: int
     model_calls: int
+    earned: float = 0.0  # sum of rewards; levels earn nothing that counts
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,12 @@ class Evaluation:
     """Wall clock, in all."""
     results: tuple[dict[str, Any], ...] = ()
     """Of levels: the numbers and the solution of each, as plain data."""
+    mean_return: float = 0.0
+    """Of episodes: the sum of rewards, not discounted; its mean ..."""
+    worst_return: float = 0.0
+    """... the lowest ..."""
+    best_return: float = 0.0
+    """... and the highest."""
 
     @property
     def rate(self) -> float:
@@ -127,7 +138,7 @@ class Evaluation:
             words.rate: self.rate,
             f"{words.rate}_low": low,
             f"{words.rate}_high": high,
-            **({} if is_level else {"mean_length": self.mean_length}),
+            **({} if is_level else {name: getattr(self, name) for name in _OF_EPISODES}),
             "mean_solution_length": self.mean_solution_length,
             **{f"{name}_per_{self.unit}": getattr(self, name) for name in _COUNTED},
             f"expansions_per_solved_{self.unit}": self.solved_expansions,
@@ -142,22 +153,37 @@ class Evaluation:
         return f"<Evaluation of {self.agent}: {str(self).splitlines()[0]}>"
 
     def __str__(self) -> str:
-        low, high = self.interval
         if self.unit == "episode":
-            done, steps = "Won {} of {} episodes", f"{self.mean_length:.1f} steps, "
+            steps = f"{self.mean_length:.1f} steps, "
         else:
-            done, length = "Solved {} of {} levels", self.mean_solution_length
+            length = self.mean_solution_length
             steps = "" if length is None else f"{length:.1f} moves in a solution, "
         return (
-            f"{done.format(f'{self.solved:,}', f'{self.count:,}')}: {self.rate:.1%} "
-            f"(95 % interval {low:.1%} to {high:.1%}).\n"
+            f"{self._outcome()}\n"
             f"Per {self.unit} {steps}{self.states:,.1f} states, {self.expansions:,.1f} expansions and "
             f"{self.model_calls:,.1f} calls of the model; {self.seconds:.2f} s in all."
         )
 
+    def _outcome(self) -> str:
+        """Says how often the agent won, and what it earned; only that if nothing it earned counts as won."""
+        low, high = self.interval
+        rate = f"{self.rate:.1%} (95 % interval {low:.1%} to {high:.1%})."
+        if self.unit == "level":
+            return f"Solved {self.solved:,} of {self.count:,} levels: {rate}"
+        earned = f"{self.mean_return:.4g} ({self.worst_return:.4g} to {self.best_return:.4g})"
+        if not self.solved and (self.worst_return or self.best_return):
+            return f"Mean return {earned} in {self.count:,} episodes; none of them counts as won."
+        return f"Won {self.solved:,} of {self.count:,} episodes: {rate} Mean return {earned}."
+
 
 def evaluate(
-    agent: str | PathLike[str], episodes: int = 100, seed: int = 0, planner: str | None = None, **search: Any
+    agent: str | PathLike[str],
+    episodes: int = 100,
+    seed: int = 0,
+    planner: str | None = None,
+    *,
+    on_progress: Callable[[int], None] | None = None,
+    **search: Any,
 ) -> Evaluation:
     """Plays episodes with an agent, without learning, and counts.
 
@@ -166,21 +192,20 @@ def evaluate(
       episodes: how many.
       seed: decides start states, ties and the members drawn.
       planner: mcts, best-first, levin, phs or none; as in training if not given.
+      on_progress: called about twice a second with the number of episodes played so far.
       **search: settings of the planner to change; those that are None stay as they are.
     """
     if episodes < 1 or seed < 0:
         raise BathysphereError(f"episodes is {episodes} and seed {seed}; expected at least 1 and at least 0.")
-    trained = load_trained(agent)
-    domain, changed = make_domain(trained.config.domain), given(search)
-    config = changed_planner(trained.config.search, planner, changed)
-    pool = make_pool(trained, domain, config, episodes=episodes, seed=seed)
-    began = time.perf_counter()
-    played = pool.play()
-    seconds = time.perf_counter() - began
-    outcomes = [
-        Outcome(e.solved, len(e), len(e), e.num_waits, e.num_states, e.num_expansions, e.num_model_calls)
-        for e in played
-    ]
+    with announcing():
+        trained = load_trained(agent)
+        domain, changed = make_domain(trained.config.domain), given(search)
+        config = changed_planner(trained.config.search, planner, changed)
+        pool = make_pool(trained, domain, config, episodes=episodes, seed=seed)
+        began = time.perf_counter()
+        played = pool.play() if on_progress is None else _play_and_tell(pool, on_progress)
+        seconds = time.perf_counter() - began
+    outcomes = [_outcome(episode) for episode in played]
     return Evaluation(
         unit="episode",
         agent=fspath(agent),
@@ -194,6 +219,19 @@ def evaluate(
         seconds=seconds,
         **counts(outcomes),
     )
+
+
+def _play_and_tell(pool: Pool, on_progress: Callable[[int], None]) -> list[Episode]:
+    episodes, timed = list[Episode](), TimedSteps()
+    while pool.num_active:
+        episodes += timed.step(pool)
+        on_progress(len(episodes))
+    return sorted(episodes, key=lambda episode: episode.index)
+
+
+def _outcome(e: Episode) -> Outcome:
+    counted = (len(e), len(e), e.num_waits, e.num_states, e.num_expansions, e.num_model_calls)
+    return Outcome(e.solved, *counted, e.total_reward)
 
 
 def make_pool(
@@ -247,6 +285,9 @@ def counts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "solved_after": tuple(sorted(outcome.expansions for outcome in solved)),
         "most_expansions": max(outcome.expansions for outcome in outcomes),
         "solved_states": _mean([outcome.states for outcome in solved]),
+        "mean_return": math.fsum(outcome.earned for outcome in outcomes) / len(outcomes),
+        "worst_return": min(outcome.earned for outcome in outcomes),
+        "best_return": max(outcome.earned for outcome in outcomes),
     }
 
 

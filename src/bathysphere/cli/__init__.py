@@ -95,7 +95,7 @@ def _dispatch(arguments: list[str]) -> int:
 
         for module in modules:
             import_named(module)
-    from bathysphere.cli.common import announcing  # imports Numba, as every verb does
+    from bathysphere.compiling import announcing  # imports Numba, as every verb does
 
     with announcing():
         return int(run(rest))

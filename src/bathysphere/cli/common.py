@@ -4,17 +4,46 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import AbstractContextManager
 from dataclasses import make_dataclass
 from typing import Annotated, Any, TypeVar, Union
 
 import tyro
-from numba.core import event
 from rich.console import Console
 
 from bathysphere.domains import domain_names, find_domain
 
 Options = TypeVar("Options")
+
+_REGISTRY = tyro.constructors.ConstructorRegistry()
+
+
+@_REGISTRY.primitive_rule
+def _whole_numbers(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[int] | None:
+    """Reads whole numbers as people write them: 100000, 100_000 or 1e5."""
+    if info.type is not int:
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="INT",
+        instance_from_str=lambda words: whole_number(words[0]),
+        is_instance=lambda value: type(value) is int,
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+def whole_number(text: str) -> int:
+    """Reads a whole number.
+
+    >>> whole_number("1e5"), whole_number("20_000"), whole_number("-3")
+    (100000, 20000, -3)
+    """
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if number != int(number):
+            raise ValueError(f"{text} is not a whole number") from None
+        return int(number)
 
 
 def parse(
@@ -43,7 +72,7 @@ def parse(
     if isinstance(options, type):
         options = type("options", (options,), {"__doc__": options.__doc__})  # complaints name the class
     rest: dict[str, Any] = {} if default is None else {"default": default}
-    rest |= {"prog": f"bathysphere {verb}", "description": description}
+    rest |= {"prog": f"bathysphere {verb}", "description": description, "registry": _REGISTRY}
     parsed: Options = tyro.cli(options, args=argv, config=config, **rest)
     return parsed
 
@@ -67,25 +96,3 @@ def say(result: dict[str, Any], text: str, as_json: bool) -> None:
         sys.stdout.write(json.dumps(result) + "\n")
     else:
         Console(highlight=False, markup=False, soft_wrap=True).print(text)
-
-
-class _Announcement(event.Listener):
-    """Is printed once. Numba calls listeners for real compilations only, not for what it finds in its cache."""
-
-    def __init__(self) -> None:
-        self._is_printed = False
-
-    def on_start(self, event: Any) -> None:
-        """Called before anything is compiled."""
-        if not self._is_printed:
-            self._is_printed = True
-            sys.stderr.write("Compiling for this machine; that is kept, and takes less than a minute ...\n")
-
-    def on_end(self, event: Any) -> None:
-        """Called after that."""
-
-
-def announcing() -> AbstractContextManager[None]:
-    """Returns a context in which the first compilation is announced on stderr."""
-    context: AbstractContextManager[None] = event.install_listener("numba:compile", _Announcement())
-    return context

@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from bathysphere.cli.common import parse, say, with_domain
+from bathysphere.cli.common import say
+from bathysphere.cli.world_flags import parse_with_world
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, DomainConfig, States
 from bathysphere.domains.playing import PlayedEpisode, parse_actions, play_episode, shortest_solution
@@ -18,9 +19,14 @@ from bathysphere.storage import pictures as drawing
 
 _DESCRIPTION = """Play one episode and draw it: OUT.gif, and OUT.png with the whole episode in one picture.
 
+A world of your own is named by its import path (my_world:MyWorld), an environment as gymnasium:ID; --domain... are then
+its own arguments, as for train.
+
 Examples:
 
 bathysphere draw toy-montezuma --by breadth-first --out demo/montezuma
+
+bathysphere draw my_world:MyWorld --domain.size 5 --by breadth-first
 
 bathysphere draw deep-sea --size 10 --actions 001001010 --out dive
 
@@ -54,9 +60,11 @@ class Options:
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere draw <argv>` and returns the exit code."""
-    options = parse(with_domain(Options), argv, "draw", _DESCRIPTION)
+    options = parse_with_world(Options, argv, "draw", _DESCRIPTION)
     if options.seed < 0:
         raise BathysphereError(f"--seed must be a whole number from 0; got {options.seed}.")
+    if options.mp4:
+        drawing.check_mp4()
     domain = make_domain(options.domain)
     rng = np.random.default_rng(options.seed)
     start = domain.initial(1, rng)[0]

@@ -11,7 +11,7 @@ import tyro
 
 from bathysphere.agents.evaluation import Evaluation, evaluate, given
 from bathysphere.cli.common import parse, say
-from bathysphere.cli.progress import track_levels
+from bathysphere.cli.progress import track_episodes, track_levels
 from bathysphere.domains.sokoban import read_levels
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.named import named_planner, settings_of
@@ -19,7 +19,7 @@ from bathysphere.puzzles.evaluation import evaluate_levels
 from bathysphere.puzzles.player import LevelPlayer
 from bathysphere.puzzles.solutions import check_solutions_file, write_solutions
 
-_DESCRIPTION = """Let an agent play, without learning, and count its wins.
+_DESCRIPTION = """Let an agent play, without learning, and count its wins and what it earns.
 
 The agent is the name of one that comes with Bathysphere ('bathysphere agents' lists them), an agent file, or a run
 directory. Planning is as in training unless an option changes it: an agent that was trained to seek uncertainty still
@@ -96,7 +96,11 @@ def run(argv: list[str]) -> int:
     command = shlex.join(["bathysphere", "evaluate", *(word for word in argv if word != "--json")])
     if options.levels is None:
         episodes = 100 if options.episodes is None else options.episodes
-        evaluations = [evaluate(options.agent, episodes, options.seed, **case) for case in cases]
+        with track_episodes(episodes * len(cases)) as played:
+            evaluations = [
+                evaluate(options.agent, episodes, options.seed, on_progress=played(number * episodes), **case)
+                for number, case in enumerate(cases)
+            ]
         files: dict[str, Any] = {}
     else:
         evaluations = _play_levels(options, options.levels, cases)
@@ -196,15 +200,18 @@ def _text(path: Path | None) -> str | None:
 def _table(evaluations: list[Evaluation]) -> list[str]:
     """Returns a line for each planner, or each number of passes."""
     is_planner = len({row.planner for row in evaluations}) > 1
+    is_episode = evaluations[0].unit == "episode"
+    earned = f"{'return':>8}  " if is_episode else ""
     lines = [
-        f"{'planner' if is_planner else 'passes':>10}  {'rate':>6}  {'95 % interval':>15}  {'solution':>8}  "
+        f"{'planner' if is_planner else 'passes':>10}  {'rate':>6}  {'95 % interval':>15}  {earned}{'solution':>8}  "
         f"{'states':>9}  {'expansions':>10}  {'if solved':>9}  {'seconds':>8}"
     ]
     for row in evaluations:
         low, high = row.interval
+        earned = f"{row.mean_return:>8.4g}  " if is_episode else ""
         lines.append(
             f"{row.planner if is_planner else row.passes:>10}  {row.rate:>6.1%}  {f'{low:.1%} - {high:.1%}':>15}  "
-            f"{_number(row.mean_solution_length):>8}  {row.states:>9,.1f}  {row.expansions:>10,.1f}  "
+            f"{earned}{_number(row.mean_solution_length):>8}  {row.states:>9,.1f}  {row.expansions:>10,.1f}  "
             f"{_number(row.solved_expansions):>9}  {row.seconds:>8.2f}"
         )
     unit = evaluations[0].unit

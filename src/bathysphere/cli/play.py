@@ -11,21 +11,28 @@ from dataclasses import dataclass
 from typing import TextIO
 
 import numpy as np
+from rich.console import Console
 
-from bathysphere.cli.common import parse, say, with_domain
+from bathysphere.cli.common import say
+from bathysphere.cli.world_flags import parse_with_world
 from bathysphere.domains import make_domain
-from bathysphere.domains.base import DomainConfig
+from bathysphere.domains.base import Domain, DomainConfig, Hinted
 from bathysphere.domains.playing import PlayedEpisode
-from bathysphere.domains.presentation import text_of
+from bathysphere.domains.presentation import styled_text_of, text_of
 from bathysphere.errors import BathysphereError
 
 _DESCRIPTION = """Play a world yourself. Arrow keys or w a s d move, u undoes, r restarts, q quits.
+
+A world of your own is named by its import path (my_world:MyWorld), an environment as gymnasium:ID; --domain... are then
+its own arguments, as for train.
 
 Examples:
 
 bathysphere play sokoban
 
 bathysphere play toy-montezuma --map four-rooms
+
+bathysphere play my_world:MyWorld --domain.size 5
 
 echo wwaas | bathysphere play sokoban --num-boxes 2 --json
 """
@@ -79,46 +86,56 @@ def status(episode: PlayedEpisode) -> str:
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere play <argv>` and returns the exit code."""
-    options = parse(with_domain(Options), argv, "play", _DESCRIPTION)
+    options = parse_with_world(Options, argv, "play", _DESCRIPTION)
     if options.seed < 0:
         raise BathysphereError(f"--seed must be a whole number from 0; got {options.seed}.")
+    keys = None if sys.stdin.isatty() else _piped_keys(argv[0])
     domain = make_domain(options.domain)
     episode = PlayedEpisode(domain, domain.initial(1, np.random.default_rng(options.seed))[0])
-    if sys.stdin.isatty():
+    if keys is None:
         _play_in_terminal(episode, sys.stderr if options.json else sys.stdout)
     else:
-        _play_from_pipe(episode)
+        for key in keys.partition(_QUIT)[0]:
+            press(episode, key)
     result = {"world": domain.name, **episode.to_dict()}
     say(result, f"{text_of(domain, episode.state)}\n{domain.name}: {status(episode)}", options.json)
     return 0
 
 
-def _play_from_pipe(episode: PlayedEpisode) -> None:
-    """Takes every character of stdin as a key, for scripts and where there is no terminal."""
+def _piped_keys(world: str) -> str:
+    """Returns stdin, every character of it a key, for scripts and where there is no terminal."""
     keys = sys.stdin.read()
     if not keys.strip():
         raise BathysphereError(
             "There is no terminal to play in and no keys came through the pipe. Run this in a terminal, "
-            f"or pipe keys into it: echo wasd | bathysphere play {episode.domain.name}"
+            f"or pipe keys into it: echo wasd | bathysphere play {world}"
         )
-    for key in keys:
-        if key == _QUIT:
-            return
-        press(episode, key)
+    return keys
 
 
 def _play_in_terminal(episode: PlayedEpisode, screen: TextIO) -> None:
+    domain, console = episode.domain, Console(file=screen, highlight=False, markup=False, soft_wrap=True)
     with _single_keys():
         while True:
-            # Clear the screen and go to its upper left corner.
-            screen.write("\x1b[2J\x1b[H" + text_of(episode.domain, episode.state) + "\n\n" + status(episode) + "\n")
-            screen.write("arrows or wasd move, u undo, r restart, q quit\n")
+            screen.write("\x1b[2J\x1b[H")  # clears the screen and goes to its upper left corner
+            console.print(styled_text_of(domain, episode.state), "", status(episode), sep="\n")
+            console.print(_keys_line(domain), style="dim")
+            if isinstance(domain, Hinted):
+                console.print(domain.hint, style="dim")
             screen.flush()
             key = _read_key()
             if key in (_QUIT, ""):
                 break
             press(episode, key)
     screen.write("\x1b[2J\x1b[H")
+
+
+def _keys_line(domain: Domain) -> str:
+    """Says which keys there are: those of actions with usual names, or all actions with their numbers."""
+    if all(name in _KEYS for name in domain.action_names):
+        return "arrows or wasd move, u undo, r restart, q quit"
+    numbered = ", ".join(f"{number} {name}" for number, name in enumerate(domain.action_names))
+    return f"{numbered}; u undo, r restart, q quit"
 
 
 @contextmanager

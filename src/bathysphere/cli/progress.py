@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
@@ -28,6 +29,14 @@ def track_levels(label: str, total: int) -> Track:
                 yield result
 
     return track
+
+
+@contextmanager
+def track_episodes(total: int) -> Iterator[Callable[[int], Callable[[int], None]]]:
+    """Shows a bar; what it hands out makes, from the episodes before a part of the work, what counts those of it."""
+    with _bars(Console(stderr=True), TextColumn("episodes")) as bar:
+        task = bar.add_task("playing", total=total)
+        yield lambda before: lambda played: bar.update(task, completed=before + played)
 
 
 def track_solving(solving: Solving, work: Iterable[None]) -> Iterator[None]:

@@ -155,6 +155,16 @@ def _start(
     return Start(override(start.config, given), start.choices), words
 
 
+def flag_values(words: Sequence[str], flag: str) -> list[str]:
+    """Returns all values that a flag is given."""
+    values, rest = list[str](), list(words)
+    while True:
+        value, rest = _taken(rest, flag)
+        if value is None:
+            return values
+        values.append(value)
+
+
 def _taken(words: list[str], flag: str) -> tuple[str | None, list[str]]:
     """Takes `flag VALUE` out of the arguments; None without it."""
     for number, word in enumerate(words):

@@ -24,6 +24,12 @@ bathysphere runs
 bathysphere runs studies/deep-sea --json
 """
 
+_GAP = 2  # characters between columns
+# Columns that a narrow terminal does without; the name of a run usually has its preset and its seed.
+_FIRST_TO_GO = (
+    *("won/1000", "1st win", "seed", "preset", "steps/s", "episodes", "steps", "state", "solved", "return", "won/100"),
+)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -47,34 +53,44 @@ def run(argv: list[str]) -> int:
         say({"runs": runs}, f"There are no runs in {options.folder}.", options.json)
     else:
         # A pipe or a file has no width, so the table takes what it needs.
-        width = None if sys.stdout.isatty() else 200
-        Console(highlight=False, width=width).print(_table(runs, options.folder))
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+        table, left_out = runs_table(runs, options.folder, console.width)
+        console.print(table)
+        if left_out:
+            console.print(f"Left out here: {', '.join(left_out)}. A wider terminal or --json has them.", style="dim")
     return 0
 
 
-def _table(runs: list[dict[str, Any]], folder: Path) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("run", "preset", "state"):
-        table.add_column(name, overflow="fold")
-    for name in ("seed", "steps", "episodes", "won/100", "won/1000", "1st win", "solved", "steps/s"):
-        table.add_column(name, justify="right")
-    for run in runs:
-        speed = run["env_steps_per_second"]
-        table.add_row(
-            str(Path(run["run_dir"]).relative_to(folder)),
-            run["preset"],
-            run["state"],
-            str(run["seed"]),
-            f"{run['env_steps']:,}",
-            f"{run['episodes']:,}",
-            f"{run['win_rate_100']:.0%}",
-            f"{run['win_rate_1000']:.0%}",
-            _step(run["first_solved_step"]),
-            _step(run["solved_step"]),
-            "–" if speed is None else f"{speed:,.0f}",
-        )
-    return table
+def runs_table(runs: list[dict[str, Any]], folder: Path, width: int) -> tuple[Table, list[str]]:
+    """Returns a table that fits into `width` characters with every name whole, and the columns that had no room."""
+    columns = {
+        "run": [str(Path(run["run_dir"]).relative_to(folder)) for run in runs],
+        "preset": [run["preset"] for run in runs],
+        "state": [run["state"] for run in runs],
+        "seed": [str(run["seed"]) for run in runs],
+        "steps": [f"{run['env_steps']:,}" for run in runs],
+        "episodes": [f"{run['episodes']:,}" for run in runs],
+        "won/100": [f"{run['win_rate_100']:.0%}" for run in runs],
+        "won/1000": [f"{run['win_rate_1000']:.0%}" for run in runs],
+        "return": [_number(run["return_mean_50"], ".4g") for run in runs],
+        "1st win": [_number(run["first_solved_step"], ",") for run in runs],
+        "solved": [_number(run["solved_step"], ",") for run in runs],
+        "steps/s": [_number(run["env_steps_per_second"], ",.0f") for run in runs],
+    }
+    left_out = []
+    for name in _FIRST_TO_GO:
+        if sum(max(map(len, [title, *cells])) + _GAP for title, cells in columns.items()) - _GAP <= width:
+            break
+        del columns[name]
+        left_out.append(name)
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, _GAP, 0, 0))
+    for name in columns:
+        is_name = name in ("run", "preset", "state")
+        table.add_column(name, justify="left" if is_name else "right", overflow="fold", no_wrap=len(columns) > 1)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
+    return table, left_out
 
 
-def _step(step: int | None) -> str:
-    return "–" if step is None else f"{step:,}"
+def _number(number: float | None, style: str) -> str:
+    return "–" if number is None else format(number, style)

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 import tyro
 
 from bathysphere.cli.common import say
-from bathysphere.cli.run_flags import SHOWN, RunOptions, Verb, read_run
+from bathysphere.cli.run_flags import SHOWN, RunOptions, Verb, flag_values, read_run
 from bathysphere.config.run import RunConfig
 from bathysphere.config.start import explained
 from bathysphere.errors import BathysphereError
 from bathysphere.studies.folder import StudyFolder
 from bathysphere.studies.report import markdown_table, render
 from bathysphere.studies.running import failures, run_study
-from bathysphere.studies.sweep import BUDGET, Chosen, default_folder, make_sweep, parse_vary
+from bathysphere.studies.sweep import BUDGET, Chosen, check_vary, default_folder, first_domain, make_sweep, parse_vary
 
 _DESCRIPTION = """Vary settings of a preset or of a world of yours, and compare what comes out.
 
@@ -69,8 +69,9 @@ def run(argv: list[str]) -> int:
         raise BathysphereError(
             "Every setting has the seeds 0, 1, 2, ...; say how many with --seeds, and leave out --seed."
         )
-    options, config, choices = read_run(_VERB, argv)
-    vary = parse_vary(options.vary)
+    vary = parse_vary(flag_values(argv, "--vary"))
+    options, config, choices = read_run(_VERB, argv, domain=first_domain(vary))
+    check_vary(vary, options.seeds)
     path = options.out or default_folder(config.preset, vary)
     chosen = Chosen(path)
 

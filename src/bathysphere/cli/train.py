@@ -40,7 +40,7 @@ WORLD is the import path of a world of yours (my_world:MyWorld, in the current f
 gymnasium:ID. Settings are then chosen for it, and shown with their reasons; --domain... are its own arguments.
 
 A resumed run goes on exactly as if it had never stopped. Its steps, log-every, stop and checkpoint options
-may be changed, nothing else. Ctrl-C saves and ends; so does SIGTERM.
+may be changed, nothing else. Ctrl-C saves and ends, with exit code 130; so does SIGTERM.
 
 Examples:
 
@@ -101,7 +101,7 @@ def run(argv: list[str]) -> int:
         _check_same(saved, config, options)
         result = resume(options.resume, display, config=config, fallback=options.fallback, pictures=options.pictures)
     say(result, summary(result), options.json)
-    return 0
+    return 130 if result["stopped_by"] == "interrupted" else 0
 
 
 def summary(result: dict[str, Any]) -> str:
@@ -111,13 +111,15 @@ def summary(result: dict[str, Any]) -> str:
         outcome = f"Solved: first won at step {first:,}, more than half of 50 episodes at step {solved:,}."
     elif first is not None:
         outcome = f"Won {result['wins']:,} times, first at step {first:,}, but not yet more than half of 50 episodes."
+    elif (earned := _returns(result)) is not None:
+        outcome = f"No episode counts as won. {earned}"
     else:
         outcome = "Not one episode was won."
     lines = [
         outcome,
         f"{result['episodes']:,} episodes, {result['env_steps']:,} steps and {result['updates']:,} updates in "
         f"{duration(result['wall_seconds'])} ({result['env_steps_per_second']:,.0f} steps/s); stopped by "
-        f"{result['stopped_by']}. {_wins(result)}",
+        f"{result['stopped_by']}. {_wins(result)}".rstrip(),
         *filter(None, [told(result.get("report", ()))]),
         f"Everything is in {result['run_dir']}",
     ]
@@ -127,9 +129,21 @@ def summary(result: dict[str, Any]) -> str:
 
 
 def _wins(result: dict[str, Any]) -> str:
-    """Says how often a run won: in all, and lately if that is another matter."""
+    """Says how often a run won, in all, and lately if that is another matter, and what it earned."""
+    if not result["wins"]:
+        return ""
     text = f"Won {result['wins']:,} of {result['episodes']:,} episodes"
-    return f"{text}, lately {result['win_rate_100']:.0%}." if result["episodes"] > 200 else f"{text}."
+    text = f"{text}, lately {result['win_rate_100']:.0%}." if result["episodes"] > 200 else f"{text}."
+    earned = _returns(result)
+    return text if earned is None else f"{text} {earned}"
+
+
+def _returns(result: dict[str, Any]) -> str | None:
+    """Says what episodes earned; None if that was nothing, or was not counted."""
+    mean, best = result.get("return_mean_50"), result.get("return_best")
+    if mean is None or best is None or (mean == 0.0 and best == 0.0):
+        return None
+    return f"Mean return of the latest episodes {mean:.4g}, best {best:.4g}."
 
 
 def _resumed(argv: list[str]) -> RunConfig | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
-from bathysphere.cli.common import parse
+from bathysphere.cli.common import Options, parse, with_domain
 from bathysphere.config.start import changed
+from bathysphere.domains import domain_names
 from bathysphere.domains.base import DomainConfig
 from bathysphere.domains.user_code import find_saved
 from bathysphere.domains.worlds import GymnasiumConfig, ObjectConfig, PythonConfig, find_world, settings_class
@@ -39,6 +40,20 @@ def world_of(what: str, argv: Sequence[str], verb: str) -> tuple[DomainConfig, l
     config = find_world(what)
     own, rest = split_world_flags(argv)
     return changed(config, read_world_flags(config, own, f"{verb} {what}")), rest
+
+
+def parse_with_world(options: type[Options], argv: list[str], verb: str, description: str) -> Any:
+    """Reads a world, which comes first, and what follows it into the dataclass `options`, which has a `domain`.
+
+    Settings of the worlds that come with the package are flags of their own (--size), others --domain....
+    """
+    if not argv or argv[0].startswith("-") or argv[0] in domain_names():
+        return parse(with_domain(options), argv, verb, description)
+    config, rest = world_of(argv[0], argv[1:], verb)
+    domain: Any = Annotated[type(config), tyro.conf.Suppress]
+    kind: Any = make_dataclass(options.__name__, [("domain", domain)], bases=(options,), frozen=True)
+    kind.__doc__ = options.__doc__
+    return parse(kind, rest, f"{verb} {argv[0]}", description, kind(domain=config))
 
 
 def is_from_outside(config: DomainConfig) -> bool:

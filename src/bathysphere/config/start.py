@@ -11,7 +11,7 @@ from bathysphere.config.presets import PRESETS, find_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.domains import domain_names, make_domain
 from bathysphere.domains.base import DomainConfig
-from bathysphere.domains.worlds import PythonConfig, describe, find_world
+from bathysphere.domains.worlds import PythonConfig, describe, find_world, installed_worlds
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.storage.plain import merge, read_as, to_plain
 
@@ -58,10 +58,11 @@ def find_world_or_preset(name: str) -> DomainConfig:
     except BathysphereError:
         if ":" in name or name.endswith(".py"):
             raise
-        known = [*PRESETS, *domain_names()]
+        known = [*PRESETS, *domain_names(), *installed_worlds()]
         raise BathysphereError(
             f"There is no preset {name!r}, and no world of that name.{did_you_mean(name, known)} 'bathysphere train "
-            "--list' shows the presets; a world of yours is named my_world:MyWorld, an environment gymnasium:ID."
+            "--list' shows the presets; a world of yours is named my_world:MyWorld, an environment gymnasium:ID; one "
+            "that a module of yours registers by name needs --import MODULE."
         ) from None
 
 

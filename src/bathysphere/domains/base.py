@@ -154,6 +154,26 @@ class TextRenderer(Protocol):
 
 
 @runtime_checkable
+class StyledText(Protocol):
+    """What a domain with a text may offer besides: colours for the terminal."""
+
+    @property
+    def text_styles(self) -> Mapping[str, str]:
+        """Styles as Rich writes them ("bold red"), by regular expressions of the characters that get them."""
+        ...
+
+
+@runtime_checkable
+class Hinted(Protocol):
+    """What a domain may offer to people who play it."""
+
+    @property
+    def hint(self) -> str:
+        """A sentence about what would surprise them."""
+        ...
+
+
+@runtime_checkable
 class ReadsEnvironments(Protocol):
     """What a domain made of an environment may offer, so that its agents can act in other copies of that one."""
 

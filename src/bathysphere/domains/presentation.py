@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from bathysphere.domains.base import Domain, EpisodeRenderer, Renderer, States, TextRenderer
+from bathysphere.domains.base import Domain, EpisodeRenderer, Renderer, States, StyledText, TextRenderer
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _BYTES_PER_LINE = 16
 _CHARACTER = (8, 16)  # pixels, width and height
@@ -19,6 +24,17 @@ def text_of(domain: Domain, state: States) -> str:
         return domain.text(state)
     lines = range(0, len(state), _BYTES_PER_LINE)
     return "\n".join(state[first : first + _BYTES_PER_LINE].tobytes().hex(" ") for first in lines)
+
+
+def styled_text_of(domain: Domain, state: States) -> Text:
+    """Returns one state, uint8 [S], as `text_of` does, with the colours that the domain has for it."""
+    from rich.text import Text
+
+    text = Text(text_of(domain, state))
+    if isinstance(domain, StyledText):
+        for pattern, style in domain.text_styles.items():
+            text.highlight_regex(pattern, style)
+    return text
 
 
 def picture_of(domain: Domain, state: States) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ from dataclasses import is_dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bathysphere.domains.base import Domain, DomainConfig
-from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.errors import BathysphereError, unknown_name
 from bathysphere.storage.plain import declare_family
 
 
@@ -78,10 +78,7 @@ def find_domain(name: str) -> DomainClass:
     if name in _BUILT_IN:
         importlib.import_module(_BUILT_IN[name])  # registers it
     if name not in _CLASSES:
-        names = domain_names()
-        raise BathysphereError(
-            f"There is no domain {name!r}; choose one of {', '.join(names)}.{did_you_mean(name, names)}"
-        )
+        raise unknown_name("domain", name, domain_names())
     return _CLASSES[name]
 
 

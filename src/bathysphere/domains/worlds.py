@@ -135,7 +135,7 @@ def find_world(name: str) -> DomainConfig:
         raise BathysphereError(
             f"{name!r} is a file. Name a world by its import path, from the folder it is in: my_world:MyWorld."
         )
-    installed = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    installed = installed_worlds()
     path = installed.get(name, name)
     if is_import_path(path):
         find_named(path)
@@ -147,6 +147,11 @@ def find_world(name: str) -> DomainConfig:
         f"There is no world {name!r}. Name a world of yours by its import path (my_world:MyWorld), an environment as "
         f"gymnasium:ID, or one of {', '.join(known)}.{did_you_mean(name, known)}"
     )
+
+
+def installed_worlds() -> dict[str, str]:
+    """Returns the import paths of the worlds that installed packages name, by name."""
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
 
 
 def load_world(name: str) -> Domain:

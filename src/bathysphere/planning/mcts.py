@@ -269,6 +269,7 @@ class MCTS:
 
     def _finish(self, slots: NDArray[np.intp]) -> list[Episode]:
         """Reads the episodes in `slots` out of the arena and starts new ones there."""
+        self.graphs.check_scores(slots)
         numbers = self._starts.number(self._episode[slots])
         episodes = read_episodes(self.arena, slots, numbers, self._outcomes[slots] == CUT_OFF, self.sizes.state_size)
         if self._graph_states is not None:

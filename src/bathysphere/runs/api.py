@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from bathysphere.compiling import announcing
 from bathysphere.config.convert import differences, override
 from bathysphere.config.start import explained, find_start
 from bathysphere.domains.base import Observer
@@ -60,7 +61,8 @@ def train(
     path = next_directory(RUNS, config) if run_dir is None else Path(run_dir)
     if show and start.choices:
         sys.stdout.write(explained(start.choices) + "\n")
-    runner.run(config, path, _display(show), pictures=pictures, observers=observers, on_episode=on_episode)
+    with announcing():
+        runner.run(config, path, _display(show), pictures=pictures, observers=observers, on_episode=on_episode)
     return Run(path)
 
 
@@ -100,15 +102,16 @@ def resume(
         raise BathysphereError(
             f"A resumed run keeps its settings, and {', '.join(changed)} would change. Start a new run for that."
         )
-    runner.resume(
-        path,
-        _display(show),
-        config=config,
-        fallback=fallback,
-        pictures=pictures,
-        observers=observers,
-        on_episode=on_episode,
-    )
+    with announcing():
+        runner.resume(
+            path,
+            _display(show),
+            config=config,
+            fallback=fallback,
+            pictures=pictures,
+            observers=observers,
+            on_episode=on_episode,
+        )
     return Run(path)
 
 

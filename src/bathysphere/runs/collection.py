@@ -14,7 +14,7 @@ from bathysphere.runs.run import Run, frame
 if TYPE_CHECKING:
     import pandas
 
-_COLUMNS = ("run", "preset", "seed", "state", "steps", "episodes", "won lately", "solved at")
+_COLUMNS = ("run", "preset", "seed", "state", "steps", "episodes", "won lately", "return", "solved at")
 _WORDS = ("run", "preset", "state")
 
 
@@ -81,7 +81,9 @@ def _name(path: Path, folder: Path) -> str:
 
 def _cells(name: str, run: Run) -> tuple[str, ...]:
     seed, solved = run["seed"], run["solved_step"]
-    numbers = (f"{run['env_steps']:,}", f"{run['episodes']:,}", f"{run['win_rate_100']:.0%}")
+    earned = run.get("return_mean_50")
+    told = "-" if earned is None else f"{earned:.4g}"
+    numbers = (f"{run['env_steps']:,}", f"{run['episodes']:,}", f"{run['win_rate_100']:.0%}", told)
     return (
         *(name, run["preset"], "?" if seed is None else str(seed), run.state),
         *(*numbers, "-" if solved is None else f"{solved:,}"),

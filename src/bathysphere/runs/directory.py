@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,16 +45,20 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: Path, config: RunConfig) -> Self:
-        """Makes the directory of a new run; refuses one that has anything in it."""
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise BathysphereError(
-                f"{path} exists and is not an empty folder. Choose another --run-dir, or continue the run "
-                f"in it with: bathysphere train --resume {path}"
-            )
+        """Makes the directory of a new run; refuses one that has anything in it.
+
+        Of several processes that ask for the same one, one gets it.
+        """
         directory = cls(path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise _taken(path)
         model = None if config.model is None or config.model == MEMORY else _read_model(config.model)
         with writing(path, "Choose another --run-dir."):
-            directory.checkpoints.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True, exist_ok=True)
+            try:
+                directory.checkpoints.mkdir()
+            except FileExistsError:
+                raise _taken(path) from None
         write_json(directory.versions_file, collect_versions())
         if model is not None:
             write_file(directory.model_file, model)
@@ -63,6 +70,10 @@ class RunDirectory:
         """Returns the directory of an existing run."""
         check_is_run(path)
         return cls(path)
+
+    def remove(self) -> None:
+        """Removes a run that never began."""
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def load_config(self) -> RunConfig:
         """Returns the run's config."""
@@ -137,6 +148,13 @@ class RunLock:
         self.release()
 
 
+def _taken(path: Path) -> BathysphereError:
+    return BathysphereError(
+        f"{path} exists and is not an empty folder. Choose another --run-dir, or continue the run "
+        f"in it with: bathysphere train --resume {path}"
+    )
+
+
 def _read_model(source: str) -> bytes:
     """Returns the file of a learned model, which the run keeps: the original may change."""
     from bathysphere.models.model_file import find_model, read_model
@@ -146,9 +164,16 @@ def _read_model(source: str) -> bytes:
 
 
 def next_directory(parent: Path, config: RunConfig) -> Path:
-    """Returns the first free name for a run of this preset and seed: PARENT/<preset>-seed<seed>-<n>."""
+    """Makes an empty folder with the first free name for a run of this preset and seed, and returns it.
+
+    It is PARENT/<preset>-seed<seed>-<n>. Two processes never get the same one.
+    """
     stem = f"{config.preset.replace('/', '-')}-seed{config.seed}"
-    number = 1
-    while (path := parent / f"{stem}-{number}").exists():
-        number += 1
-    return path
+    with writing(parent, "Choose another place with --run-dir."):
+        parent.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(1):
+            path = parent / f"{stem}-{number}"
+            with suppress(FileExistsError):
+                path.mkdir()
+                return path
+    raise AssertionError("numbers do not end")

@@ -19,6 +19,7 @@ from bathysphere.runs.metrics import Row
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _CURVE = 48  # characters of the win rate's curve
+_GAP = 2  # characters between the numbers of a panel
 _LINE_SECONDS = 10.0  # between plain lines
 
 
@@ -53,7 +54,7 @@ class RunDisplay:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live: Live | None = None
-        self._curve: list[float] = []
+        self._curve: list[tuple[float, float | None]] = []  # win rate and mean return
         self._speeds: deque[tuple[float, int]] = deque(maxlen=25)  # (seconds, steps) of the last five seconds
         self._last_line = 0.0
 
@@ -72,7 +73,7 @@ class RunDisplay:
     def update(self, progress: Progress, seconds: float, row: Row | None) -> None:
         """Shows how far the run is."""
         self._speeds.append((seconds, progress.env_steps))
-        self._curve.append(progress.win_rate(100))
+        self._curve.append((progress.win_rate(100), progress.mean_return))
         if len(self._curve) > 64 * _CURVE:
             self._curve = self._curve[::2]
         if self._live is not None:
@@ -105,62 +106,83 @@ class RunDisplay:
         return (
             f"{duration(seconds):>8}  {progress.env_steps:>11,} steps  {self._speed():>8,.0f}/s  "
             f"{progress.episodes:>8,} episodes  win rate {progress.win_rate(100):4.0%}  "
+            f"return {_number(progress.mean_return):>6}  "
             f"{self._time_left(progress, seconds)}"
         )
 
     def _panel(self, progress: Progress, seconds: float, row: Row | None) -> Panel:
+        width = min(self._console.width, 88)
+        inner = width - 6  # without border and padding
         done = min(progress.env_steps / self._config.steps, 1.0)
         bar = Table.grid(padding=(0, 2))
         bar.add_row(
-            ProgressBar(total=1.0, completed=done, width=34, complete_style="cyan", finished_style="green"),
+            ProgressBar(
+                total=1.0,
+                completed=done,
+                width=max(6, min(34, inner - 43)),
+                complete_style="cyan",
+                finished_style="green",
+            ),
             f"{done:4.0%}",
             f"{duration(seconds)} gone",
             self._time_left(progress, seconds),
         )
-        facts = Table.grid(padding=(0, 3))
-        for style in ("dim", "bold", "dim", "bold", "dim", "bold"):
-            facts.add_column(style=style, justify="right" if style == "bold" else "left", min_width=9)
-        row = row or {}
-        facts.add_row(
-            "steps",
-            f"{progress.env_steps:,}",
-            "episodes",
-            f"{progress.episodes:,}",
-            "wins",
-            f"{progress.wins:,}",
-        )
-        facts.add_row(
-            "steps/s",
-            f"{self._speed():,.0f}",
-            "updates",
-            f"{progress.updates:,}",
-            "graph",
-            _number(row.get("graph_size")),
-        )
-        facts.add_row(
-            "ensemble std",
-            _number(row.get("ensemble_std")),
-            "loss",
-            _number(row.get("loss")),
-            "solved",
-            _moment(progress),
-        )
-        curve = Text.assemble(
-            ("win rate ", "dim"),
-            (f"{progress.win_rate(100):4.0%} ", "bold green" if progress.solved_step is not None else "bold"),
-            (sparkline(self._curve, _CURVE), "cyan"),
-        )
-        title = f"[bold]{self._config.preset}[/]  seed {self._config.seed}"
         return Panel(
-            Group(bar, "", facts, "", curve),
-            title=title,
+            Group(bar, "", _facts(self._numbers(progress, row or {}), inner), "", self._history(progress, inner)),
+            title=f"[bold]{self._config.preset}[/]  seed {self._config.seed}",
             subtitle=Text(str(self._directory), style="dim"),
             title_align="left",
             subtitle_align="right",
             border_style="blue",
-            width=min(self._console.width, 88),
+            width=width,
             padding=(1, 2),
         )
+
+    def _numbers(self, progress: Progress, row: Row) -> dict[str, str]:
+        return {
+            "steps": f"{progress.env_steps:,}",
+            "episodes": f"{progress.episodes:,}",
+            "wins": f"{progress.wins:,}",
+            "steps/s": f"{self._speed():,.0f}",
+            "updates": f"{progress.updates:,}",
+            "return": _number(progress.mean_return),
+            "ensemble std": _number(row.get("ensemble_std")),
+            "loss": _number(row.get("loss")),
+            "best return": _number(progress.best_return),
+            "graph": _number(row.get("graph_size")),
+            "solved": _moment(progress),
+        }
+
+    def _history(self, progress: Progress, width: int) -> Text:
+        """Draws how the win rate grew; where nothing is won, how the return did."""
+        if progress.wins or progress.best_return == progress.worst_return:
+            name, now, curve = "win rate", f"{progress.win_rate(100):4.0%}", [rate for rate, _ in self._curve]
+        else:
+            assert progress.best_return is not None
+            assert progress.worst_return is not None
+            low, span = progress.worst_return, progress.best_return - progress.worst_return
+            name, now = "return", _number(progress.mean_return)
+            curve = [(mean - low) / span for _, mean in self._curve if mean is not None]
+        style = "bold green" if progress.solved_step is not None else "bold"
+        room = width - len(name) - len(now) - 2
+        return Text.assemble((f"{name} ", "dim"), (f"{now} ", style), (sparkline(curve, min(_CURVE, room)), "cyan"))
+
+
+def _facts(numbers: dict[str, str], width: int) -> Table:
+    """Lays numbers with their names side by side: three in a row, or as many as there is room for."""
+    pairs = list(numbers.items())
+    for count in (3, 2, 1):
+        columns = [pairs[column::count] for column in range(count)]
+        needed = [max(len(name) for name, _ in column) + max(len(text) for _, text in column) for column in columns]
+        if sum(needed) + _GAP * (2 * count - 1) <= width:
+            break
+    table = Table.grid(padding=(0, _GAP))
+    for _ in range(count):
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(style="bold", justify="right", no_wrap=True)
+    for first in range(0, len(pairs), count):
+        table.add_row(*(cell for pair in pairs[first : first + count] for cell in pair))
+    return table
 
 
 def _number(value: float | None) -> str:

@@ -10,6 +10,8 @@ from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import last_row
 
 _NUMBERS = ("env_steps", "episodes", "win_rate_100", "win_rate_1000", "env_steps_per_second")
+_MOMENTS = ("first_solved_step", "solved_step")
+_RETURNS = ("return_mean_50", "return_best")  # which version 0.1 did not count
 
 
 def run_directories(folder: Path) -> list[Path]:
@@ -29,7 +31,7 @@ def describe_run(directory: RunDirectory) -> dict[str, Any]:
     The state is running, what the run was stopped by, or unfinished: it died, and can be resumed.
     """
     about: dict[str, Any] = {"run_dir": str(directory.path), "preset": "?", "seed": None, "state": "damaged"}
-    about |= dict.fromkeys(_NUMBERS[:-1], 0) | dict.fromkeys(("first_solved_step", "solved_step", _NUMBERS[-1]))
+    about |= dict.fromkeys(_NUMBERS[:-1], 0) | dict.fromkeys((*_MOMENTS, *_RETURNS, _NUMBERS[-1]))
     try:
         config = directory.load_config()
         result = directory.load_result()
@@ -37,8 +39,10 @@ def describe_run(directory: RunDirectory) -> dict[str, Any]:
         return about
     about |= {"preset": config.preset, "seed": config.seed}
     if result is not None:
-        about |= {name: result[name] for name in (*_NUMBERS, "first_solved_step", "solved_step")}
+        about |= {name: result[name] for name in (*_NUMBERS, *_MOMENTS)}
+        about |= {name: result.get(name) for name in _RETURNS}
         return about | {"state": result["stopped_by"]}
     if row := last_row(directory.metrics_file):
         about |= {name: row[name] for name in _NUMBERS if name in row}
+        about |= {name: row.get(name) for name in _RETURNS}
     return about | {"state": "running" if directory.is_running() else "unfinished"}

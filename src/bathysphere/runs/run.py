@@ -133,9 +133,11 @@ class Run(Mapping[str, Any]):
     def __repr__(self) -> str:
         about = self._result
         solved = f"solved at step {about['solved_step']:,}" if about["solved_step"] is not None else "not solved"
+        earned = about.get("return_mean_50")
+        lately = f"lately {about['win_rate_100']:.0%} won" + ("" if earned is None else f", mean return {earned:.4g}")
         return (
             f"<Run {self.path}: {about['preset']}, seed {about['seed']}, {self.state}; {about['env_steps']:,} steps, "
-            f"{about['episodes']:,} episodes, {solved}, lately {about['win_rate_100']:.0%} won"
+            f"{about['episodes']:,} episodes, {solved}, {lately}"
             f"{''.join('; ' + remark['name'] for remark in about.get('report', ()))}>"
         )
 

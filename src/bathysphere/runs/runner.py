@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -67,7 +67,13 @@ def run(
       observers: follow the run besides those that the domain offers.
       on_episode: called with each finished episode and the run's progress.
     """
-    return _Run(RunDirectory.create(path, config), config, display, observers, on_episode).go(pictures=pictures)
+    try:
+        directory = RunDirectory.create(path, config)
+    except BaseException:
+        with suppress(OSError):
+            path.rmdir()  # if it is empty: then it was made for this run
+        raise
+    return _Run(directory, config, display, observers, on_episode).go(pictures=pictures)
 
 
 def resume(
@@ -116,7 +122,12 @@ class _Run:
     def go(self, *, pictures: bool, resumed: bool = False, fallback: bool = False) -> dict[str, Any]:
         """Trains until a stop rule or a signal says so; returns the result."""
         with self.directory.lock():
-            self._prepare(fallback)
+            try:
+                self._prepare(fallback)
+            except BaseException:
+                if not resumed:
+                    self.directory.remove()
+                raise
             if resumed:
                 self.directory.save_config(self.config)
                 write_json(self.directory.versions_file, collect_versions())

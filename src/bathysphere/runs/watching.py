@@ -11,7 +11,7 @@ import numpy as np
 from bathysphere.agents.agent import Agent
 from bathysphere.domains.base import Domain
 from bathysphere.domains.playing import PlayedEpisode, play_episode
-from bathysphere.domains.presentation import film_of, text_of
+from bathysphere.domains.presentation import film_of, styled_text_of, text_of
 from bathysphere.errors import BathysphereError
 from bathysphere.storage import pictures as drawing
 
@@ -30,6 +30,8 @@ def find_saver(path: Path) -> Callable[[Path, list[drawing.Frame], float], None]
     savers = {".gif": drawing.save_gif, ".mp4": drawing.save_mp4}
     if path.suffix.lower() not in savers:
         raise BathysphereError(f"The film is called {path}; expected a name that ends in .gif or .mp4.")
+    if path.suffix.lower() == ".mp4":
+        drawing.check_mp4()
     return savers[path.suffix.lower()]
 
 
@@ -43,7 +45,6 @@ def show(domain: Domain, played: Sequence[PlayedEpisode], fps: float) -> None:
     from rich.console import Console
     from rich.live import Live
     from rich.panel import Panel
-    from rich.text import Text
 
     console = Console(highlight=False, markup=False)
     for number, episode in enumerate(played, 1):
@@ -53,5 +54,5 @@ def show(domain: Domain, played: Sequence[PlayedEpisode], fps: float) -> None:
         with Live(console=console, auto_refresh=False) as live:
             for step, state in enumerate(episode.states):
                 title = f"episode {number}, step {step}"
-                live.update(Panel.fit(Text(text_of(domain, state)), title=title), refresh=True)
+                live.update(Panel.fit(styled_text_of(domain, state), title=title), refresh=True)
                 time.sleep(1 / fps)

@@ -41,12 +41,9 @@ def save_gif(path: Path, frames: Sequence[Frame], fps: float) -> None:
 def save_mp4(path: Path, frames: Sequence[Frame], fps: float) -> None:
     """Writes `frames` as an MP4 film (H.264). Needs the extra `video`."""
     _check(frames, fps)
-    try:
-        import imageio.v2 as imageio
-    except ImportError as error:
-        raise BathysphereError(
-            "MP4 films need imageio. Install it with: pip install 'bathysphere[video]'. GIFs work without."
-        ) from error
+    check_mp4()
+    import imageio.v2 as imageio
+
     _make_folder(path)
     # Players want an even number of rows and columns; repeat the last ones where they are odd.
     height, width, _ = frames[0].shape
@@ -60,6 +57,19 @@ def save_mp4(path: Path, frames: Sequence[Frame], fps: float) -> None:
                 film.append_data(np.pad(frame, padding, mode="edge"))
     except OSError as error:
         raise _cannot_write(path, error) from error
+
+
+def check_mp4() -> None:
+    """Refuses to write MP4 films where the programs that this needs are missing."""
+    try:
+        import imageio.v2  # noqa: F401
+        from imageio_ffmpeg import get_ffmpeg_exe  # type: ignore[import-untyped]
+
+        get_ffmpeg_exe()
+    except (ImportError, RuntimeError) as error:
+        raise BathysphereError(
+            "MP4 films need imageio and ffmpeg. Install them with: pip install 'bathysphere[video]'. GIFs work without."
+        ) from error
 
 
 def _check(frames: Sequence[Frame], fps: float) -> None:
@@ -77,4 +87,4 @@ def _make_folder(path: Path) -> None:
 
 
 def _cannot_write(path: Path, error: OSError) -> BathysphereError:
-    return BathysphereError(f"Cannot write {path}: {error.strerror or error}. Choose another place with --out.")
+    return BathysphereError(f"Cannot write {path}: {error.strerror or error}. Choose another place.")

@@ -156,6 +156,8 @@ def _read(kind: Any, data: Any, path: str) -> Any:
         return _read_plain(data, path)
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
+    if kind is int and isinstance(data, float) and data.is_integer():
+        return int(data)  # 1e5 is a whole number, although JSON, TOML and YAML read it as another
     if type(data) is not kind:
         names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
         raise _wrong(path, names[kind], data)

@@ -17,7 +17,7 @@ from bathysphere.studies.folder import StudyFolder
 from bathysphere.studies.report import markdown_table, render
 from bathysphere.studies.running import failures, run_study
 from bathysphere.studies.study import Record, Study
-from bathysphere.studies.sweep import BUDGET, Chosen, Vary, default_folder, make_sweep
+from bathysphere.studies.sweep import BUDGET, Chosen, Vary, check_vary, default_folder, first_domain, make_sweep
 
 if TYPE_CHECKING:
     import pandas
@@ -82,7 +82,8 @@ def sweep(
     domain = to_plain(overrides.pop("domain", None) or {})
     if "seed" in overrides:
         raise BathysphereError("Every setting has the seeds 0, 1, 2, ...; say how many with seeds, and leave out seed.")
-    config = override(find_start(what, domain or None).config, overrides)
+    check_vary(vary, seeds)
+    config = override(find_start(what, merge(domain, first_domain(vary)) or None).config, overrides)
     path = default_folder(config.preset, vary) if out is None else Path(out)
     chosen = Chosen(path)
 

@@ -61,7 +61,6 @@ def make_sweep(what: str, make: MakeConfig, vary: Vary, seeds: int) -> Study:
       vary: values to try, by dotted name of the field.
       seeds: runs of every setting.
     """
-    _check(vary, seeds)
     short = _short_names(vary)
     configs: dict[str, RunConfig] = {}
     settings = []
@@ -87,6 +86,15 @@ def make_sweep(what: str, make: MakeConfig, vary: Vary, seeds: int) -> Study:
         figure=sweep_figure,
         curve=CURVE,
     )
+
+
+def first_domain(vary: Vary) -> dict[str, Any]:
+    """Returns the settings of the world in the first combination; without them it might not be one at all."""
+    return _nested({name.removeprefix("domain."): values[0] for name, values in vary.items() if _is_of_world(name)})
+
+
+def _is_of_world(name: str) -> bool:
+    return name.startswith("domain.")
 
 
 def default_folder(preset: str, vary: Vary) -> Path:
@@ -120,7 +128,8 @@ class Chosen:
             write_json(self._file, self._known)
 
 
-def _check(vary: Vary, seeds: int) -> None:
+def check_vary(vary: Vary, seeds: int) -> None:
+    """Refuses what no sweep can be made of."""
     if not vary:
         raise BathysphereError(f"A sweep needs something to vary: {_EXAMPLE}.")
     if seeds < 1:
@@ -137,7 +146,7 @@ def _varied(make: MakeConfig, values: dict[str, Any], made: dict[str, RunConfig]
 
     Mutates: made, the configs by what is varied of the world.
     """
-    world = {name.removeprefix("domain."): value for name, value in values.items() if name.startswith("domain.")}
+    world = {name.removeprefix("domain."): value for name, value in values.items() if _is_of_world(name)}
     key = json.dumps(world, sort_keys=True, default=str)
     if key not in made:
         made[key] = make(_nested(world))
@@ -147,7 +156,7 @@ def _varied(make: MakeConfig, values: dict[str, Any], made: dict[str, RunConfig]
             f"The world {config.domain.world} is an object, and a sweep's runs have processes of their own. Name the "
             "world by its import path instead: my_world:MyWorld."
         )
-    others = {name: value for name, value in values.items() if not name.startswith("domain.")}
+    others = {name: value for name, value in values.items() if not _is_of_world(name)}
     planner = others.pop("planner", None)
     if planner is not None:
         config = replace(config, search=changed_planner(config.search, str(planner), {}))

@@ -126,6 +126,18 @@ class DeepSea:
         """Returns the maps of what the ensemble does not know."""
         return [UncertaintyMaps(self.max_steps + 1, evaluate)]
 
+    @property
+    def text_styles(self) -> dict[str, str]:
+        """The diver and the treasure shine."""
+        return {r"\.": "blue", r"\bo\b": "bold yellow", r"\$": "bold green"}
+
+    @property
+    def hint(self) -> str:
+        """A sentence for people who play."""
+        return (
+            "Which action steers right differs from cell to cell, so → may steer left: that is what has to be learnt."
+        )
+
     def text(self, state: States) -> str:
         """Draws the cells a dive can reach as dots, the diver as `o` and the treasure as `$`."""
         (y,), (x,) = self.cells(state[None])

@@ -140,6 +140,11 @@ class Sokoban:
         """Draws the board with tiles."""
         return draw_board(state.reshape(self.shape))
 
+    @property
+    def text_styles(self) -> dict[str, str]:
+        """Boxes at home are green, others yellow."""
+        return {"#": "bright_black", "[@+]": "bold cyan", r"\$": "bold yellow", r"\*": "bold green", r"\.": "red"}
+
     def text(self, state: States) -> str:
         """Draws the board with XSB characters."""
         return grid_text(state.reshape(self.shape))

@@ -150,6 +150,19 @@ class ToyMontezuma:
         """Returns the counts of visited rooms and cells."""
         return [Visits(self, evaluate)]
 
+    @property
+    def text_styles(self) -> dict[str, str]:
+        """The explorer, keys, doors, traps and the goal have colours."""
+        return {
+            "#": "bright_black",
+            r"\.": "blue",
+            "@": "bold cyan",
+            r"(?<![a-z])k(?![a-z])": "bold yellow",
+            "D": "magenta",
+            r"\^": "bold red",
+            "G": "bold green",
+        }
+
     def text(self, state: States) -> str:
         """Draws the room with the characters of the map notation, the explorer as `@`."""
         tiles_now, x, y = self._now(state)

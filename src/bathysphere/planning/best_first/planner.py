@@ -41,7 +41,7 @@ from bathysphere.planning.episode import Episode
 from bathysphere.planning.episode_values import checked_values
 from bathysphere.planning.expansion import checked_answer
 from bathysphere.planning.graph.compiled import direct
-from bathysphere.planning.graph.risk import find_risk_measure
+from bathysphere.planning.graph.risk import check_measure, find_risk_measure
 from bathysphere.planning.planner import PolicyValues, Values, Work, register_planner
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
@@ -114,6 +114,7 @@ class BestFirst:
                 f"{batch} searches of {self.sizes.num_actions} actions do not fit into search.memory_limit_mb="
                 f"{config.memory_limit_mb}. Raise it, or lower the batch or search.width."
             )
+        check_measure(find_risk_measure(config.risk), values.num_members, float(config.risk_coef))
         self._rules = kernels.SearchRules(
             numbers=np.array([config.weight, config.discount, goal]),
             scratch=np.zeros(values.num_members),

@@ -14,6 +14,7 @@ from bathysphere.planning.graph import kernels, scoring
 from bathysphere.planning.graph.arena import Arena, Sizes, allocate, ensure_room, pack, unpack
 from bathysphere.planning.graph.compiled import Scratch, translate
 from bathysphere.planning.graph.invariants import check_graph
+from bathysphere.planning.graph.risk import check_measure, find_risk_measure, no_number
 from bathysphere.planning.words import WordRows
 
 
@@ -37,6 +38,9 @@ class Graphs:
             q=np.empty((num_actions, num_drawn)),
             value=np.empty(sizes.num_members),
         )
+        final = config.final_risk or config.risk
+        for name, risk_coef in ((config.risk, self.rules.risk_coef), (final, self.rules.final_risk_coef)):
+            check_measure(find_risk_measure(name), num_drawn, risk_coef)
         rows = WordRows(sizes.state_size, (sizes.batch, num_actions))
         self.states, self.words = rows.states, rows.words
 
@@ -69,6 +73,16 @@ class Graphs:
     def choose(self, active: NDArray[np.bool_], actions: NDArray[np.int32]) -> None:
         """Chooses the next action of every active episode. Mutates: actions [B]; the episodes' random streams."""
         scoring.choose(*self.kernel_arguments, active, actions)
+
+    def check_scores(self, slots: NDArray[np.intp]) -> None:
+        """Refuses NaN among the scores that a user's own measure gave to states of the episodes in `slots`."""
+        measure = find_risk_measure(self.config.risk)
+        if measure.is_built_in or measure.kind != "separable":  # joint ones leave no scores behind
+            return
+        scores = self.arena.stats["score"][slots]
+        is_known = np.arange(scores.shape[1]) < self.arena.episodes["num_states"][slots, None]
+        if np.isnan(scores[is_known]).any():
+            raise no_number(measure.name, "values that came up in an episode")
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns all graphs without unused memory."""

@@ -112,6 +112,43 @@ def modules_of_measures(names: Iterable[str]) -> list[str]:
     return sorted(homes - {"__main__"})  # which processes import by themselves
 
 
+def check_measure(measure: Compiled, num_members: int, risk_coef: float) -> None:
+    """Tries a user's own measure on a few values, and refuses one that fails or returns no number.
+
+    Args:
+      measure: the measure; those that come with the package are not tried.
+      num_members: whose values it will get.
+      risk_coef: that it will get.
+    """
+    if measure.is_built_in:
+        return
+    function = getattr(measure.function, "py_func", measure.function)
+    rng = np.random.default_rng(0)
+    tried = [np.zeros(num_members), np.full(num_members, -1.0), *rng.normal(size=(3, num_members))]
+    for values in tried:
+        try:
+            if measure.kind == "separable":
+                scores = np.array([function(values.copy(), risk_coef)], np.float64)
+            else:
+                scores = np.zeros(2)
+                function(np.stack([values, -values]), np.ones(2, np.bool_), risk_coef, scores)
+        except Exception as error:
+            raise BathysphereError(
+                f"The risk measure {measure.name!r} fails with {type(error).__name__}: {error}. Tried on the members' "
+                f"values {np.round(values, 3).tolist()} and risk_coef {risk_coef:g}."
+            ) from error
+        if np.isnan(scores).any():
+            raise no_number(measure.name, f"the members' values {np.round(values, 3).tolist()}")
+
+
+def no_number(name: str, what: str) -> BathysphereError:
+    """Returns the error of a measure that returned NaN for something."""
+    return BathysphereError(
+        f"The risk measure {name!r} returned NaN for {what}, so actions cannot be ranked. Return a number for all "
+        "finite values: mind square roots and logarithms of negative numbers, and division by a deviation of 0."
+    )
+
+
 def _bonus(function: Function) -> Function:
     name = function.__name__.removesuffix("_bonus")
     _BONUSES[name] = Compiled(name, "bonus", function)
