@@ -180,6 +180,10 @@ def _misfit(path):
     _rewrite(path, _header(path), {"table": np.zeros((35, 20), np.float16)})
 
 
+def _not_a_number(path):
+    _rewrite(path, _header(path), {"table": np.full((36, 20), np.nan, np.float16)})
+
+
 def _torch_only(path):
     import torch
     from safetensors.torch import save as torch_save
@@ -203,6 +207,7 @@ def _torch_only(path):
         (_unknown_card_field, "There is no field 'card.comandd'. Did you mean 'card.command'"),
         (_missing_field, "The field 'card.seed' is missing"),
         (_misfit, "cannot be used: the saved values hold table"),
+        (_not_a_number, "cannot be used. .*the weights table are not finite"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_a_sentence(file, damage, sentence):

@@ -43,6 +43,12 @@ def check_kinds(saved: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArray[A
         )
 
 
+def check_finite(weights: Mapping[str, NDArray[Any]]) -> None:
+    """Refuses saved weights that are not all numbers."""
+    for name, array in weights.items():
+        require(array.dtype.kind != "f" or np.isfinite(array).all(), f"the weights {name} are not finite")
+
+
 def require(is_kept: Any, complaint: str) -> None:
     """Refuses a saved state that no run can have written, with what is wrong with it."""
     if not is_kept:

@@ -16,7 +16,7 @@ import numpy as np
 
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.files import write_file
-from bathysphere.storage.state import Arrays
+from bathysphere.storage.state import Arrays, check_finite
 
 SUFFIX = ".safetensors"
 
@@ -85,6 +85,10 @@ def check_weights(path: Path, header: Mapping[str, Any], arrays: Arrays) -> None
     """Refuses a file whose arrays are not those that its header was written for."""
     if header.get("weights") != fingerprint(arrays):
         raise BathysphereError(f"{path} is damaged: its weights are not what was saved (SHA-256 differs).")
+    try:
+        check_finite(arrays)
+    except BathysphereError as error:
+        raise BathysphereError(f"{path} cannot be used. {error}") from error
 
 
 def fingerprint(arrays: Arrays) -> str:

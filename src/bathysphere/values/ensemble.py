@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Categories, Features, ObservationSpec
 from bathysphere.errors import BathysphereError
-from bathysphere.storage.state import Arrays, require
+from bathysphere.storage.state import Arrays, check_finite
 from bathysphere.values.batch import Batch, UpdateStats
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 from bathysphere.values.mlp import MlpLearner, is_small_mlp
@@ -198,7 +198,7 @@ class Ensemble:
 
         Mutates: the ensemble.
         """
-        _check_finite(state)
+        check_finite(state)
         self.version += 1
         self._learner.load_state_dict(state)
 
@@ -211,7 +211,6 @@ class Ensemble:
 
         Mutates: what `evaluate` depends on. What the optimiser remembers stays.
         """
-        _check_finite(weights)
         self.version += 1
         self._learner.load_weights(weights)
 
@@ -239,11 +238,6 @@ class Ensemble:
                 f"expected 0 to {limit - 1}, as {self._observation} says."
             )
         return observations
-
-
-def _check_finite(state: Arrays) -> None:
-    for name, array in state.items():
-        require(array.dtype.kind != "f" or np.isfinite(array).all(), f"the weights {name} are not finite")
 
 
 def num_actions_of(weights: Arrays) -> int:

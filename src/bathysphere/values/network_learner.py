@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bathysphere.domains.base import ObservationSpec
 from bathysphere.errors import BathysphereError
-from bathysphere.storage.state import Arrays
+from bathysphere.storage.state import Arrays, require
 from bathysphere.values.batch import Batch, UpdateStats, check_shapes, member_means
 from bathysphere.values.board_network import BoardNetwork, build_board_network
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
@@ -165,10 +165,22 @@ class NetworkLearner:
         slots: dict[int, dict[str, Tensor]] = {}
         for name, value in _section(state, "optimiser.").items():
             index, slot = name.split(".", 1)
+            self._check_slot(int(index), slot, value)
             slots.setdefault(int(index), {})[slot] = value
         self._num_updates = int(state.get("num_updates", 0))
+        require(self._num_updates >= 0, "it has made less than no updates")
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": slots, "param_groups": groups})
+
+    def _check_slot(self, index: int, slot: str, value: Tensor) -> None:
+        """Refuses what the optimiser cannot have kept of a weight: a number of steps, or an average of its shape."""
+        require(0 <= index < len(self._trained), "the optimiser knows of weights that there are not")
+        if value.ndim == 0:
+            require(value >= 0, "the optimiser has made less than no steps")
+        else:
+            fits = value.shape == self._trained[index].shape and value.dtype.is_floating_point
+            require(fits, f"what the optimiser keeps of weight {index} ({slot}) is not of its shape")
+            require("sq" not in slot or bool((value >= 0).all()), "a mean of squares is negative")
 
     def _tensor(self, array: NDArray[np.generic]) -> Tensor:
         # PyTorch warns about read-only memory, so that is copied.
