@@ -12,10 +12,10 @@ from bathysphere.agents import agent_file
 from bathysphere.agents.card import train_command
 from bathysphere.agents.evaluation import evaluate
 from bathysphere.agents.loading import find_agent, load_agent, load_trained
-from bathysphere.cli.train import _fields, _parse
+from bathysphere.cli.run_flags import read_run
+from bathysphere.cli.train import _VERB
 from bathysphere.config.convert import override, plain_hash
 from bathysphere.config.presets import find_preset
-from bathysphere.config.run import RunConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.export import export
@@ -282,7 +282,7 @@ def test_the_command_on_the_card_gives_the_config(preset, changes):
     config = override(find_preset(preset), changes)
     program, verb, name, *flags = shlex.split(train_command(config))
     assert (program, verb, name) == ("bathysphere", "train", preset)
-    assert RunConfig(**_fields(_parse(find_preset(preset), flags))) == config
+    assert read_run(_VERB, [name, *flags]).config == config
 
 
 def test_a_config_that_no_flags_describe_has_no_command():
