@@ -31,7 +31,6 @@ def main(names: list[str]) -> None:
             f"gymnasium:{name}",
             domain={"arguments": WORLDS[name]},
             steps=4_000,
-            search={"passes": 10},  # otherwise chosen by how fast the environment is here
             stop={"on_solved": True},
             pictures=False,
         )

@@ -25,6 +25,7 @@ FORBIDDEN = {
     "torch in the planner": ("planning/config.py", "import torch", "light"),
     "ray in a domain": ("domains/deep_sea/domain.py", "def f():\n    import ray", "light"),
     "gymnasium in a domain": ("domains/base.py", "import gymnasium", "light"),
+    "ray in the runner": ("runs/runner.py", "def f():\n    import ray", "ray"),
     "a world in the planner": ("planning/config.py", "from bathysphere.domains.deep_sea import DeepSea", "worlds"),
     "a world in the runner": ("runs/runner.py", "import bathysphere.domains.sokoban.rules", "worlds"),
     "a world in the config": ("config/run.py", "import bathysphere.domains.toy_montezuma", "worlds"),

@@ -51,7 +51,8 @@ def test_old_flags_go_on_working(tmp_path):
     flags = ["--lanes", "2", "--learning.min-games=7", "--learning.mask.per", "game"]
     assert cli.main(["train", "deep-sea", *SMALL, *flags, "--run-dir", str(run), "--json"]) == 0
     config = RunDirectory.open(run).load_config()
-    assert (config.workers, config.learning.min_episodes, config.learning.mask.per) == (2, 7, "episode")
+    assert (config.learning.min_episodes, config.learning.mask.per) == (7, "episode")
+    assert (config.workers, config.scale.block) == (1, max(config.batch // 4, 1))  # --lanes is --workers: blocks
 
 
 def test_without_json_there_are_sentences_and_the_default_directory(tmp_path, monkeypatch, capsys):
@@ -132,7 +133,7 @@ def test_help_shows_what_is_used_most_and_how_to_see_the_rest(preset, capsys):
     assert "--help-expert all of them" in " ".join(out.split())
     expected = {"--steps", "--seed", "--run-dir", "--resume", "--stop.on-solved", "--search.passes", "--help-expert"}
     assert expected <= flags
-    assert 15 < len(flags) < 30
+    assert 15 < len(flags) <= 32
     assert any(flag.startswith("--domain.") for flag in flags)
     assert not any(flag.startswith(("--values.", "--learning.", "--optimiser.")) for flag in flags)
 

@@ -17,7 +17,7 @@ from bathysphere.config.presets import find_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.domains import SokobanConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.trainer import Trainer
+from bathysphere.learning.learner import Learner
 from bathysphere.runs.build import make_trainer
 from bathysphere.values.ensemble import Ensemble
 
@@ -78,12 +78,12 @@ def _measure(config: RunConfig, values: Ensemble | None, cores: int, workers: in
             trainer.values.load_weights(values.weights())
         trainer.advance()  # compiles
         before, began = _spent(trainer, workers), time.perf_counter()
-        calls, batches = trainer.pool.work.network_calls, trainer.pool.work.network_batches
+        calls, batches = trainer.work.network_calls, trainer.work.network_batches
         num_steps = trainer.max_steps
         for _ in range(num_steps):
             trainer.advance()
         wall = time.perf_counter() - began
-        calls, batches = trainer.pool.work.network_calls - calls, trainer.pool.work.network_batches - batches
+        calls, batches = trainer.work.network_calls - calls, trainer.work.network_batches - batches
         seconds = {name: spent - before[name] for name, spent in _spent(trainer, workers).items()}
         steps = num_steps * config.batch
         states_per_call = calls / batches
@@ -106,9 +106,9 @@ def _measure(config: RunConfig, values: Ensemble | None, cores: int, workers: in
     }
 
 
-def _spent(trainer: Trainer, num_workers: int) -> dict[str, float]:
+def _spent(trainer: Learner, num_workers: int) -> dict[str, float]:
     """Returns the seconds that each part has had; workers run side by side, each on a core, so theirs are averaged."""
-    phases = {name: seconds / num_workers for name, seconds in trainer.pool.work.seconds.items()}
+    phases = {name: seconds / num_workers for name, seconds in trainer.work.seconds.items()}
     return {
         "inference": phases["network"],
         "gradient_steps": trainer.update_seconds,
@@ -119,7 +119,7 @@ def _spent(trainer: Trainer, num_workers: int) -> dict[str, float]:
     }
 
 
-def _network_alone(trainer: Trainer, num_states: int, workers: int) -> float:
+def _network_alone(trainer: Learner, num_states: int, workers: int) -> float:
     """Returns states per second of the network by itself, with the run's batches, one stream of them per worker."""
     import torch
 

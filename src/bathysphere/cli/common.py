@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import make_dataclass
 from typing import Annotated, Any, TypeVar, Union
 
@@ -88,6 +89,25 @@ def with_domain(options: type[Options]) -> type[Options]:
     opened: Any = make_dataclass(options.__name__, [("domain", kind)], bases=(options,), frozen=True)
     opened.__doc__ = options.__doc__
     return opened  # type: ignore[no-any-return]
+
+
+def with_address(argv: list[str]) -> list[str]:
+    """Returns arguments in which `--ray` has an address: that of a Ray of our own if none is given.
+
+    >>> with_address(["deep-sea", "--ray", "--workers", "2"])
+    ['deep-sea', '--ray', 'local', '--workers', '2']
+    """
+    words = list[str]()
+    for number, word in enumerate(argv):
+        words.append(word)
+        if word == "--ray" and "".join(argv[number + 1 : number + 2])[:1] in ("", "-"):
+            words.append("local")
+    return words
+
+
+def nothing_printed() -> AbstractContextManager[Any]:
+    """Returns a context in which what libraries print (Ray does, when a worker dies) goes to stderr."""
+    return redirect_stdout(sys.stderr)
 
 
 def say(result: dict[str, Any], text: str, as_json: bool) -> None:

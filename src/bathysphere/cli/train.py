@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
-from bathysphere.cli.common import say
+from bathysphere.cli.common import nothing_printed, say, with_address
 from bathysphere.cli.run_flags import SHOWN, RunOptions, Verb, read_run
 from bathysphere.config.convert import differences
 from bathysphere.config.presets import PRESETS, describe_preset
@@ -23,6 +24,7 @@ from bathysphere.runs.display import RunDisplay, duration
 from bathysphere.runs.report import told
 from bathysphere.runs.runner import resume
 from bathysphere.runs.runner import run as begin
+from bathysphere.runs.workers import chosen_workers, in_blocks
 
 _DESCRIPTION = """Train a preset or a world of your own, or continue a run.
 
@@ -61,6 +63,10 @@ bathysphere train gymnasium:CliffWalking-v1
 bathysphere train --config runs/mine/config.json --seed 4
 
 bathysphere train --resume runs/mine --steps 2000000
+
+bathysphere train sokoban --workers 4
+
+bathysphere train sokoban --ray 10.0.0.1:6379 --workers 16 --scale.distance 20
 """
 
 
@@ -68,6 +74,15 @@ bathysphere train --resume runs/mine --steps 2000000
 class Options(RunOptions):
     """Options of `bathysphere train`: the config, and what is not part of it."""
 
+    workers: Annotated[int, tyro.conf.Suppress] = 1  # of the config, in runs of earlier versions
+    num_workers: Annotated[int | None, tyro.conf.arg(name="workers")] = None
+    """Processes that play, in blocks (--scale.block). The run does not depend on their number. None: this one alone;
+    with --ray one for every core."""
+    ray: str | None = None
+    """Let them play on Ray: --ray for one on this machine, --ray HOST:PORT for a cluster, --ray auto for the one that
+    this machine belongs to."""
+    worker_gpus: float = 0.0
+    """Share of a GPU for each worker, on Ray."""
     run_dir: Path | None = None
     """Where the run is written: a new or empty folder. None: runs/PRESET-seedSEED-NUMBER."""
     resume: Path | None = None
@@ -80,7 +95,7 @@ class Options(RunOptions):
     """List the presets."""
 
 
-_VERB = Verb("train", Options, _DESCRIPTION, (*SHOWN, "run_dir", "resume", "list"))
+_VERB = Verb("train", Options, _DESCRIPTION, (*SHOWN, "num_workers", "ray", "run_dir", "resume", "list"))
 
 
 def run(argv: list[str]) -> int:
@@ -90,16 +105,19 @@ def run(argv: list[str]) -> int:
     saved = _resumed(argv)
     if saved is not None and not argv[0].startswith("-"):
         raise BathysphereError(f"A resumed run has its preset already; leave out {argv[0]!r}.")
-    options, config, choices = read_run(_VERB, argv, resumed=saved)
+    options, config, choices = read_run(_VERB, with_address(argv), resumed=saved)
+    workers = chosen_workers(options.num_workers, options.ray or False, options.worker_gpus)
     display = None if options.json else RunDisplay(Console(highlight=False))
     if choices and not options.json:
         sys.stdout.write(explained(choices) + "\n")
-    if saved is None:
-        path = options.run_dir or next_directory(RUNS, config)
-        result = begin(config, path, display, pictures=options.pictures)
-    else:
-        _check_same(saved, config, options)
-        result = resume(options.resume, display, config=config, fallback=options.fallback, pictures=options.pictures)
+    rest: dict[str, Any] = {"pictures": options.pictures, "workers": workers}
+    with nothing_printed() if options.json else nullcontext():
+        if saved is None:
+            config = in_blocks(config, workers)
+            result = begin(config, options.run_dir or next_directory(RUNS, config), display, **rest)
+        else:
+            _check_same(saved, config, options)
+            result = resume(options.resume, display, config=config, fallback=options.fallback, **rest)
     say(result, summary(result), options.json)
     return 130 if result["stopped_by"] == "interrupted" else 0
 

@@ -13,6 +13,7 @@ from bathysphere.storage.plain import chosen, flat, merge, read_as, to_plain
 # What may change between the parts of one run; all else decides what happens in it.
 # A checkpoint holds its weights and towers, so that the runs they came from are not needed again.
 FREE = ("preset", "steps", "log_every", "towers", "start_from", "stop", "checkpoint")
+_LATER = ("scale",)  # sections that older configs do not have: at their defaults, they do not count
 
 
 def to_dict(config: RunConfig) -> dict[str, Any]:
@@ -41,7 +42,8 @@ def config_hash(config: RunConfig) -> str:
     Fields at their defaults do not count, and fields count under their first names, so that a field that is added or
     renamed later leaves the checkpoints of now valid.
     """
-    return plain_hash(as_first_named(chosen(config)))
+    plain = as_first_named(chosen(config))
+    return plain_hash({name: value for name, value in plain.items() if name not in _LATER or len(value) > 1})
 
 
 def plain_hash(plain: dict[str, Any]) -> str:

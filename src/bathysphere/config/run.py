@@ -61,6 +61,24 @@ class CheckpointConfig:
 
 
 @dataclass(frozen=True)
+class ScaleConfig:
+    """Play in blocks: by other processes or machines, whose number does not change the run."""
+
+    block: int | None = None
+    """Episodes of a block, which is played by one worker with one version of the weights. None: no blocks; one process
+    plays, and learns after every step."""
+    distance: int = 4
+    """Block b is played with the weights left by block b - distance. So many blocks can be played at the same time;
+    more keep more workers busy, with older weights."""
+
+    def __post_init__(self) -> None:
+        if self.block is not None and self.block < 1:
+            raise BathysphereError(f"scale.block is {self.block}; expected at least 1 (or none).")
+        if self.distance < 1:
+            raise BathysphereError(f"scale.distance is {self.distance}; expected at least 1.")
+
+
+@dataclass(frozen=True)
 class RunConfig:
     """Everything that decides a run."""
 
@@ -73,7 +91,8 @@ class RunConfig:
     batch: int = 32
     """Episodes played at once, in lock step. More is faster, and further from one-at-a-time learning."""
     workers: int = 1
-    """Planners side by side, in processes or threads, that share the batch. Part of what decides the run."""
+    """Planners that share the batch, as runs of earlier versions have them. Part of what decides the run; to use many
+    cores, play in blocks instead (scale)."""
     log_every: int = 1000
     """Environment steps between two rows of the metrics."""
     device: str = "cpu"
@@ -100,6 +119,8 @@ class RunConfig:
     """When the run ends early."""
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     """How often the run is saved."""
+    scale: ScaleConfig = field(default_factory=ScaleConfig)
+    """How play is divided among workers."""
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -110,6 +131,8 @@ class RunConfig:
             raise BathysphereError(f"seed is {self.seed}; expected a number from 0 to 2^63 - 1.")
         if not 1 <= self.workers <= self.batch:
             raise BathysphereError(f"workers is {self.workers}; expected 1 to {self.batch} (the batch).")
+        if self.workers > 1 and self.scale.block is not None:
+            raise BathysphereError("workers and scale.block both divide the play; leave workers at 1.")
         if self.towers and len(self.towers) != self.values.num_towers:
             raise BathysphereError(
                 f"towers names {len(self.towers)} runs, but values.num_towers is {self.values.num_towers}; "

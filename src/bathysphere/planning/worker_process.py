@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 import weakref
+from collections.abc import Callable
 from dataclasses import fields
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.errors import BathysphereError
+from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.graph.risk import modules_of_measures
 from bathysphere.planning.workers import Plan, Report, Worker, Workers, interrupted, num_threads
@@ -36,8 +38,7 @@ class ProcessGroup:
     def __init__(self, plan: Plan, mine: list[Worker], num_groups: int) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        measures = [name for field in _MEASURES if (name := getattr(plan.config, field, None)) is not None]
-        order = pickled((modules_of_measures(measures), pickled((plan, mine, num_threads(num_groups)))))
+        order = packed(plan.config, (plan, mine, num_threads(num_groups)))
         self._process = context.Process(target=_serve, args=(theirs, order), daemon=True, name="bathysphere-workers")
         self._process.start()
         theirs.close()
@@ -70,15 +71,29 @@ class ProcessGroup:
         )
 
 
-def pickled(things: Any) -> bytes:
-    """Returns `things` in the form in which they travel to another process."""
+def pickled(things: Any, dumps: Callable[[Any], bytes] | None = None) -> bytes:
+    """Returns `things` in the form in which they travel to another process; `dumps` pickles them in another way."""
     try:
-        return pickle.dumps(things, pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps(things, pickle.HIGHEST_PROTOCOL) if dumps is None else dumps(things)
     except Exception as error:  # whatever a user's own class raises
         raise BathysphereError(
             f"The domain, its values or the model cannot be sent to another process: {error}. "
             "Set workers to 1 to plan in a single one."
         ) from error
+
+
+def packed(config: PlannerSettings, things: Any, dumps: Callable[[Any], bytes] | None = None) -> bytes:
+    """Returns `things` pickled, with the modules that must be imported before: they register what `config` names."""
+    measures = [name for field in _MEASURES if (name := getattr(config, field, None)) is not None]
+    return pickled((modules_of_measures(measures), pickled(things, dumps)))
+
+
+def unpacked(packed: bytes) -> Any:
+    """Returns what `packed` was given, in another process."""
+    modules, content = pickle.loads(packed)
+    for module in modules:
+        importlib.import_module(module)
+    return pickle.loads(content)
 
 
 def _stop(process: Any, pipe: Connection) -> None:
@@ -96,7 +111,7 @@ def _serve(pipe: Connection, order: bytes) -> None:
     try:
         workers = _begin(order)
     except Exception as caught:
-        pipe.send((None, None, _portable(caught)))
+        pipe.send((None, None, portable(caught)))
         return
     returned: Any = None
     error: Exception | None = None
@@ -114,14 +129,11 @@ def _serve(pipe: Connection, order: bytes) -> None:
             if method in ("step", "play"):
                 returned = _fold(returned)
         except Exception as caught:
-            error = _portable(caught)
+            error = portable(caught)
 
 
 def _begin(order: bytes) -> Workers:
-    modules, content = pickle.loads(order)
-    for module in modules:
-        importlib.import_module(module)  # registers what configs name
-    plan, mine, share = pickle.loads(content)
+    plan, mine, share = unpacked(order)
     torch = sys.modules.get("torch")
     if torch is not None and share is not None:
         torch.set_num_threads(share)
@@ -154,7 +166,7 @@ def _unfold(folded: _Folded) -> list[Episode]:
     return episodes
 
 
-def _portable(error: Exception) -> Exception:
+def portable(error: Exception) -> Exception:
     """Returns an exception that survives the journey to another process and still says where it arose."""
     told = "".join(traceback.format_exception(error))
     if not isinstance(error, BathysphereError):

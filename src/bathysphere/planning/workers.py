@@ -6,7 +6,7 @@ import pickle
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -215,14 +215,19 @@ def num_threads(num_groups: int) -> int | None:
     return None if torch is None else max(torch.get_num_threads() // num_groups, 1)
 
 
-@contextmanager
-def _share_of_threads(num_groups: int) -> Iterator[None]:
+def _share_of_threads(num_groups: int) -> AbstractContextManager[None]:
     """Leaves PyTorch in this process its share of threads only, for a while."""
-    torch, share = sys.modules.get("torch"), num_threads(num_groups)
-    if torch is None or share == (all_threads := torch.get_num_threads()):
+    return using_threads(num_threads(num_groups))
+
+
+@contextmanager
+def using_threads(count: int | None) -> Iterator[None]:
+    """Leaves PyTorch in this process so many threads, for a while; None leaves them all."""
+    torch = sys.modules.get("torch")
+    if torch is None or count is None or count == (all_threads := torch.get_num_threads()):
         yield
         return
-    torch.set_num_threads(share)
+    torch.set_num_threads(count)
     try:
         yield
     finally:

@@ -18,6 +18,7 @@ from bathysphere.runs import runner
 from bathysphere.runs.callbacks import OnEpisode
 from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.run import Run
+from bathysphere.runs.workers import chosen_workers, in_blocks
 from bathysphere.storage.plain import merge, to_plain
 
 RUNS = Path("runs")  # where runs go if no other place is given
@@ -33,6 +34,9 @@ def train(
     pictures: bool = True,
     observers: Sequence[Observer] = (),
     on_episode: OnEpisode | None = None,
+    workers: int | None = None,
+    ray: bool | str = False,
+    worker_gpus: float = 0.0,
     **overrides: Any,
 ) -> Run:
     """Trains, and returns the run; it is a mapping of how it ended: `run["solved_step"]`.
@@ -47,6 +51,10 @@ def train(
       observers: follow the run besides those that the domain offers; extend `Callback` to make one.
       on_episode: called with each finished episode and the run's progress (`progress.env_steps`, `progress.wins`,
         `progress.win_rate(100)` ...). Where it returns True, the run ends.
+      workers: processes that play, in blocks (`scale={"block": ...}` says how large). The run does not depend on how
+        many there are.
+      ray: let them play on Ray: True for one on this machine, or the address of a cluster.
+      worker_gpus: share of a GPU for each of them, on Ray.
       **overrides: fields of the config to change; nested ones as dicts: `train("deep-sea", seed=3,
         domain={"size": 40})`.
 
@@ -57,12 +65,21 @@ def train(
     start = find_start(what, overrides.pop("domain", None))
     if seconds is not None:
         overrides["stop"] = merge({"seconds": seconds}, to_plain(overrides.get("stop", {})))
-    config = override(start.config, overrides)
+    players = chosen_workers(workers, ray, worker_gpus)
+    config = in_blocks(override(start.config, overrides), players)
     path = next_directory(RUNS, config) if run_dir is None else Path(run_dir)
     if show and start.choices:
         sys.stdout.write(explained(start.choices) + "\n")
     with announcing():
-        runner.run(config, path, _display(show), pictures=pictures, observers=observers, on_episode=on_episode)
+        runner.run(
+            config,
+            path,
+            _display(show),
+            pictures=pictures,
+            observers=observers,
+            on_episode=on_episode,
+            workers=players,
+        )
     return Run(path)
 
 
@@ -75,6 +92,9 @@ def resume(
     fallback: bool = False,
     observers: Sequence[Observer] = (),
     on_episode: OnEpisode | None = None,
+    workers: int | None = None,
+    ray: bool | str = False,
+    worker_gpus: float = 0.0,
     **overrides: Any,
 ) -> Run:
     """Continues a run from its newest checkpoint, as if it had never stopped; returns the same as `train`.
@@ -86,7 +106,7 @@ def resume(
       pictures: whether to draw pictures when training ends.
       fallback: use the last good checkpoint if the newest is damaged.
       observers: those that the run began with, besides those that the domain offers.
-      on_episode: as for `train`.
+      on_episode, workers, ray, worker_gpus: as for `train`; workers need not be those that the run began with.
       **overrides: `steps`, `log_every`, `stop` or `checkpoint`, to make a run longer or end it otherwise:
         `resume(run, steps=20_000, stop={"on_solved": False})`.
 
@@ -111,6 +131,7 @@ def resume(
             pictures=pictures,
             observers=observers,
             on_episode=on_episode,
+            workers=chosen_workers(workers, ray, worker_gpus),
         )
     return Run(path)
 

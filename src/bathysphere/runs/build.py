@@ -9,17 +9,24 @@ import numpy as np
 from bathysphere.agents.loading import make_memory, make_model, make_values
 from bathysphere.config.run import MEMORY, RunConfig
 from bathysphere.domains import make_domain
+from bathysphere.learning.block_trainer import BlockTrainer
+from bathysphere.learning.blocks import PlayersHere
+from bathysphere.learning.learner import Learner
 from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.initial_weights import load_towers, start_from_agent
+from bathysphere.runs.workers import Workers
 
 
-def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None = None) -> Trainer:
+def make_trainer(
+    config: RunConfig, *, is_new: bool = True, run_dir: Path | None = None, workers: Workers | None = None
+) -> Learner:
     """Builds the trainer a config describes, ready to begin (or to load a checkpoint).
 
     Args:
       config: the run.
       is_new: whether to read weights or towers of the values from the agents they come from; a checkpoint has its own.
       run_dir: the run directory, if there is one already; it has a copy of the learned model.
+      workers: who plays the blocks, if the config says that there are any; this process if not given.
     """
     weights_seed, trainer_seed = np.random.SeedSequence(config.seed).spawn(2)
     domain = make_domain(config.domain)
@@ -30,13 +37,15 @@ def make_trainer(config: RunConfig, *, is_new: bool = True, run_dir: Path | None
     if config.start_from is not None and is_new:
         start_from_agent(values, config.start_from, domain.observation)
     model = make_model(config, domain, run_dir) if config.model != MEMORY else make_memory(config, domain, values)
-    return Trainer(
-        domain,
-        values,
-        config.search,
-        config.learning,
+    parts = domain, values, config.search, config.learning
+    if config.scale.block is None:
+        return Trainer(*parts, batch=config.batch, workers=config.workers, seed=trainer_seed, model=model)
+    return BlockTrainer(
+        *parts,
         batch=config.batch,
-        workers=config.workers,
+        block=config.scale.block,
+        distance=config.scale.distance,
         seed=trainer_seed,
         model=model,
+        players=PlayersHere if workers is None else workers.make_players,
     )

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bathysphere.learning.learner import Learner
 from bathysphere.learning.progress import WINDOWS
-from bathysphere.learning.trainer import Trainer
 from bathysphere.planning import Episode
 from bathysphere.planning.planner import PHASES
 from bathysphere.runs.tensorboard import Board
@@ -27,7 +27,13 @@ from bathysphere.storage.files import writing
 from bathysphere.storage.state import MOST, check_kinds, require
 from bathysphere.values.batch import UpdateStats
 
-TIME_COLUMNS = ("seconds", "env_steps_per_second", *(f"share_{phase}" for phase in (*PHASES, "learning")))
+_ABOUT_WORKERS = ("blocks_in_flight", "workers", "worker_restarts", "worker_steps_per_second", "learner_waited")
+TIME_COLUMNS = (
+    "seconds",
+    "env_steps_per_second",
+    *(f"share_{phase}" for phase in (*PHASES, "learning")),
+    *_ABOUT_WORKERS,
+)
 
 Row = dict[str, Any]
 
@@ -61,13 +67,13 @@ class Meter:
         self._new_states, self._successors = 0, 0  # those that models were asked for, and new ones among them
         self._returns = _Returns()
 
-    def start(self, trainer: Trainer, seconds: float) -> None:
+    def start(self, trainer: Learner, seconds: float) -> None:
         """Starts the clocks of a new or a resumed run."""
         self._row = trainer.progress.env_steps // self._every
         self._clock = (seconds, trainer.progress.env_steps)
         self._phases = _phases(trainer)
 
-    def record(self, trainer: Trainer, episodes: list[Episode], seconds: float) -> Row | None:
+    def record(self, trainer: Learner, episodes: list[Episode], seconds: float) -> Row | None:
         """Takes note of one `trainer.advance()`; returns a row if one is due."""
         for episode in episodes:
             self._episodes += 1
@@ -90,14 +96,14 @@ class Meter:
         self._clock, self._phases = (seconds, trainer.progress.env_steps), _phases(trainer)
         return row
 
-    def end(self, trainer: Trainer, seconds: float) -> Row | None:
+    def end(self, trainer: Learner, seconds: float) -> Row | None:
         """Returns a row for the end of a run, unless the last row is of this very moment.
 
         Nothing is forgotten by it: a resumed run goes on as if there had been no such row.
         """
         return None if trainer.progress.env_steps == self.last_row else self._make_row(trainer, seconds)
 
-    def _make_row(self, trainer: Trainer, seconds: float) -> Row:
+    def _make_row(self, trainer: Learner, seconds: float) -> Row:
         progress, latest, returns = trainer.progress, self._latest, self._returns
         row: Row = {
             "env_steps": progress.env_steps,
@@ -126,7 +132,8 @@ class Meter:
         }
         phases = _phases(trainer)
         spent = {phase: phases[phase] - self._phases[phase] for phase in phases}
-        return row | {f"share_{phase}": _ratio(time, sum(spent.values())) for phase, time in spent.items()}
+        shares = {f"share_{phase}": _ratio(time, sum(spent.values())) for phase, time in spent.items()}
+        return row | shares | trainer.columns()
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns what a resumed meter needs."""
@@ -172,8 +179,8 @@ class _Returns(NamedTuple):
         return _Returns(self.episodes + 1, self.total + earned, min(self.low, earned), max(self.high, earned))
 
 
-def _phases(trainer: Trainer) -> dict[str, float]:
-    return {**trainer.pool.work.seconds, "learning": trainer.learning_seconds}
+def _phases(trainer: Learner) -> dict[str, float]:
+    return {**trainer.work.seconds, "learning": trainer.learning_seconds}
 
 
 def _ratio(total: float, count: float) -> float | None:

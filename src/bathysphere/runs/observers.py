@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Observed, Observer
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.trainer import Trainer
+from bathysphere.learning.learner import Learner
 from bathysphere.planning import Episode
 from bathysphere.runs.callbacks import EpisodeCallback, OnEpisode, is_true, place_of
 from bathysphere.storage.state import Arrays, check_kinds, prefixed, section
@@ -20,7 +20,7 @@ from bathysphere.storage.state import Arrays, check_kinds, prefixed, section
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TAKEN = ("values", "replay", "pool", "progress", "model", "meter")  # by other parts of a checkpoint
+_TAKEN = ("values", "replay", "pool", "blocks", "progress", "model", "meter")  # by other parts of a checkpoint
 
 
 class Observers:
@@ -32,7 +32,7 @@ class Observers:
       on_episode: called with each finished episode and the run's progress.
     """
 
-    def __init__(self, trainer: Trainer, given: Sequence[Observer] = (), on_episode: OnEpisode | None = None) -> None:
+    def __init__(self, trainer: Learner, given: Sequence[Observer] = (), on_episode: OnEpisode | None = None) -> None:
         domain, values = trainer.domain, trainer.values
         offered: list[Observer] = []
         if isinstance(domain, Observed):

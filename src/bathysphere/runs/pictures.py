@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bathysphere.learning.learner import Learner
 from bathysphere.learning.progress import Progress
-from bathysphere.learning.trainer import Trainer
 from bathysphere.plots import DEEP, GOLD, INK, png
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import Row, read_rows
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MAX_INTERVALS, _MIN_EPISODES = 40, 8  # of the curves: an interval of fewer episodes says little
 
 
-def draw_pictures(directory: RunDirectory, trainer: Trainer, observed: Mapping[str, Figure]) -> None:
+def draw_pictures(directory: RunDirectory, trainer: Learner, observed: Mapping[str, Figure]) -> None:
     """Writes `learning.png` and what observers have drawn, by file name."""
     figures, config = dict(observed), directory.load_config()
     if rows := read_rows(directory.metrics_file):

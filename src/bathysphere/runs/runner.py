@@ -15,8 +15,8 @@ from bathysphere.config.convert import config_hash
 from bathysphere.config.run import RunConfig
 from bathysphere.domains.base import Observer
 from bathysphere.errors import BathysphereError
+from bathysphere.learning.learner import Learner
 from bathysphere.learning.progress import Progress
-from bathysphere.learning.trainer import Trainer
 from bathysphere.runs.build import make_trainer
 from bathysphere.runs.callbacks import OnEpisode
 from bathysphere.runs.directory import RunDirectory
@@ -24,6 +24,7 @@ from bathysphere.runs.lineage import Lineage
 from bathysphere.runs.metrics import Meter, MetricsWriter, Row, read_rows
 from bathysphere.runs.observers import Observers
 from bathysphere.runs.report import report_on
+from bathysphere.runs.workers import Workers, check_workers
 from bathysphere.storage.checkpoint import Checkpoint, CheckpointStore
 from bathysphere.storage.files import read_json, write_json
 from bathysphere.storage.state import prefixed, require, section
@@ -56,6 +57,7 @@ def run(
     pictures: bool = True,
     observers: Sequence[Observer] = (),
     on_episode: OnEpisode | None = None,
+    workers: Workers | None = None,
 ) -> dict[str, Any]:
     """Trains from the beginning in a new directory; returns what `result.json` holds.
 
@@ -66,14 +68,16 @@ def run(
       pictures: whether to draw pictures when training ends.
       observers: follow the run besides those that the domain offers.
       on_episode: called with each finished episode and the run's progress.
+      workers: who plays, if play is in blocks; this process if not given. The run does not depend on it.
     """
+    check_workers(config, workers)
     try:
         directory = RunDirectory.create(path, config)
     except BaseException:
         with suppress(OSError):
             path.rmdir()  # if it is empty: then it was made for this run
         raise
-    return _Run(directory, config, display, observers, on_episode).go(pictures=pictures)
+    return _Run(directory, config, display, observers, on_episode, workers).go(pictures=pictures)
 
 
 def resume(
@@ -85,6 +89,7 @@ def resume(
     pictures: bool = True,
     observers: Sequence[Observer] = (),
     on_episode: OnEpisode | None = None,
+    workers: Workers | None = None,
 ) -> dict[str, Any]:
     """Continues a run from its newest checkpoint, or from the beginning if it never came to one.
 
@@ -96,10 +101,12 @@ def resume(
       pictures: whether to draw pictures when training ends.
       observers: follow the run besides those that the domain offers; those that it began with.
       on_episode: called with each finished episode and the run's progress.
+      workers: who plays, if play is in blocks; this process if not given. The run does not depend on it.
     """
     directory = RunDirectory.open(path)
     config = directory.load_config() if config is None else config
-    run = _Run(directory, config, display, observers, on_episode)
+    check_workers(config, workers)
+    run = _Run(directory, config, display, observers, on_episode, workers)
     return run.go(pictures=pictures, resumed=True, fallback=fallback)
 
 
@@ -113,9 +120,10 @@ class _Run:
         display: Display | None,
         observers: Sequence[Observer],
         on_episode: OnEpisode | None,
+        workers: Workers | None,
     ) -> None:
         self.directory, self.config, self.display = directory, config, display
-        self.given, self.on_episode = observers, on_episode
+        self.given, self.on_episode, self.workers = observers, on_episode, workers
         self.store = CheckpointStore(directory.checkpoints, config_hash(config), config.checkpoint.keep)
         self.seconds_before = 0.0  # of training by earlier processes
 
@@ -149,7 +157,9 @@ class _Run:
     def _prepare(self, fallback: bool) -> None:
         """Builds the parts and brings them to the newest checkpoint."""
         checkpoint = self.store.load(fallback=fallback)
-        self.trainer: Trainer = make_trainer(self.config, is_new=checkpoint is None, run_dir=self.directory.path)
+        self.trainer: Learner = make_trainer(
+            self.config, is_new=checkpoint is None, run_dir=self.directory.path, workers=self.workers
+        )
         if self.config.start_from is not None and checkpoint is None:
             write_json(self.directory.origin_file, asdict(Lineage.of(self.config.start_from)))
         self.meter = Meter(self.config.log_every)
@@ -180,10 +190,10 @@ class _Run:
         row: Row | None = None
         try:
             while (reason := self._stop_reason(interrupted)) is None:
-                episodes = trainer.advance()
-                self.observers.record(episodes)
-                if row_due := self.meter.record(trainer, episodes, self._seconds()):
-                    row = self._write(row_due)
+                if (episodes := trainer.advance()) is not None:
+                    self.observers.record(episodes)
+                    if row_due := self.meter.record(trainer, episodes, self._seconds()):
+                        row = self._write(row_due)
                 now = time.perf_counter()
                 if self.display and now - shown >= _DISPLAY_SECONDS:
                     self.display.update(progress, self._seconds(), row)
@@ -199,6 +209,7 @@ class _Run:
                 self.display.update(progress, self._seconds(), row)
         finally:
             self.writer.close()
+            trainer.close()
         return reason
 
     def _write(self, row: Row) -> Row:
@@ -242,7 +253,7 @@ class _Run:
         """Returns how often a learned model was wrong about a step so far; nothing without one."""
         if self.config.model is None:
             return {}
-        work = self.trainer.pool.work
+        work = self.trainer.work
         errors = {f"model_{kind}": count for kind, count in work.model_errors.items()}
         return errors | {"model_unknown": work.unknown_steps}
 

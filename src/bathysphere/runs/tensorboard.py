@@ -8,9 +8,9 @@ from typing import Any
 
 # Columns by how their names begin; the others, those of observers among them, are about play.
 _GROUPS = {
-    "time": ("share_", "seconds", "env_steps_per_second"),
+    "time": ("share_", "seconds", "env_steps_per_second", "worker", "learner_waited", "blocks_in_flight"),
     "planning": ("graph_size", "new_states", "ensemble_std", "model_"),
-    "learning": ("updates", "loss", "gradient_norm", "member_losses", "replay_"),
+    "learning": ("updates", "loss", "gradient_norm", "member_losses", "replay_", "blocks", "staleness"),
 }
 
 
@@ -56,6 +56,7 @@ def _summary(row: dict[str, Any]) -> Any:
     from tensorboard.compat.proto.summary_pb2 import Summary
 
     numbers = {f"{_group(name)}/{name}": value for name, value in row.items() if name != "env_steps"}
+    numbers.pop("time/worker_steps_per_second", None)  # workers come and go: no curve
     members = numbers.pop("learning/member_losses") or []
     numbers |= {f"member_losses/{number:02d}": loss for number, loss in enumerate(members)}
     return Summary(value=[Summary.Value(tag=tag, simple_value=v) for tag, v in numbers.items() if v is not None])

@@ -12,7 +12,7 @@ from typing import Any
 from bathysphere.config.convert import override
 from bathysphere.config.run import RunConfig
 from bathysphere.domains import make_domain
-from bathysphere.learning.trainer import Trainer
+from bathysphere.learning.learner import Learner
 from bathysphere.runs.build import make_trainer
 from bathysphere.storage.files import read_json
 from bathysphere.studies.study import Trial
@@ -68,7 +68,7 @@ def measure_speed(config: RunConfig) -> float:
         torch.set_num_threads(num_threads)
 
 
-def _window(trainer: Trainer, seconds: float) -> float:
+def _window(trainer: Learner, seconds: float) -> float:
     """Trains for about that many seconds of the processor; returns environment steps per second."""
     before, began = trainer.progress.env_steps, time.process_time()
     while (gone := time.process_time() - began) < seconds:

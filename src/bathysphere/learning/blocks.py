@@ -1,0 +1,183 @@
+"""Play cut into numbered blocks: a fixed number of whole episodes, played with one version of the weights.
+
+A block is a function of its number, these weights and the run's seed. So it does not matter who plays it, when, or how
+often it is tried again: a run in one process, on many machines, and with machines that die is the same run.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import Domain, Model, Starts, States
+from bathysphere.planning import Episode, PlannerSettings
+from bathysphere.planning.planner import Planner, TimedSteps, Work, make_planner
+from bathysphere.planning.start_states import find_starts
+from bathysphere.planning.workers import using_threads
+from bathysphere.storage.state import Arrays
+from bathysphere.values.ensemble import Ensemble
+
+
+class PlayedBlock(NamedTuple):
+    """What a block leaves behind, and what it has cost."""
+
+    number: int
+    episodes: list[Episode]  # in order of starting; `index` counts the run's
+    work: Work
+    seconds: float
+    worker: str  # who played it: machine and process
+
+
+class Players(Protocol):
+    """Those who play blocks: this process, others, or a cluster."""
+
+    num_workers: int
+    """Blocks that are played at the same time, at most."""
+    num_restarts: int
+    """How often a worker was lost, and another took its place."""
+
+    def submit(self, number: int, version: int, weights: Arrays) -> None:
+        """Orders block `number`, to be played with `weights`, which are number `version`. Does not wait."""
+        ...
+
+    def take(self, number: int, seconds: float) -> PlayedBlock | None:
+        """Returns block `number`, which was ordered, once it is played; None if that takes longer than `seconds`."""
+        ...
+
+    def close(self) -> None:
+        """Ends whatever blocks are played in."""
+        ...
+
+
+@dataclass(frozen=True)
+class _StartsFrom:
+    """The same stream of start states from a later one on."""
+
+    stream: Starts
+    first: int
+
+    def take(self, numbers: NDArray[np.int64], ahead: NDArray[np.int64]) -> States:
+        return self.stream.take(numbers + self.first, ahead + self.first)
+
+
+class BlockPlayer:
+    """Plays any block of a run. It can be pickled, and plays the same blocks wherever it is.
+
+    Args:
+      domain: the world.
+      values: an ensemble of the run's; its weights do not matter. It belongs to the player from now on.
+      config: how episodes are planned.
+      batch: episodes played at once, at most.
+      size: episodes of a block.
+      seed: of all play in the run.
+      model, graph_states: as for `MCTS`.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        values: Ensemble,
+        config: PlannerSettings,
+        *,
+        batch: int,
+        size: int,
+        seed: np.random.SeedSequence,
+        model: Model | None = None,
+        graph_states: int | None = None,
+    ) -> None:
+        self.domain, self.config, self.size = domain, config, size
+        self._values, self._batch, self._seed = values, min(batch, size), seed
+        self._model, self._graph_states = model, graph_states
+        self._starts = find_starts(None, domain, seed)  # one stream for all blocks
+
+    def play(self, number: int, weights: Arrays) -> PlayedBlock:
+        """Plays a block."""
+        block = BlockInPlay(self, number, weights)
+        while (played := block.go_on()) is None:
+            pass
+        return played
+
+    def plan(self, number: int, weights: Arrays) -> Planner:
+        """Returns the planner of a block, ready to begin. There must be one at a time: all use the same values."""
+        self._values.load_weights(weights)
+        seed = np.random.SeedSequence(self._seed.entropy, spawn_key=(*self._seed.spawn_key, number))
+        return make_planner(
+            self.domain,
+            self._values,
+            self.config,
+            batch=self._batch,
+            seed=seed,
+            model=self._model,
+            num_episodes=self.size,
+            starts=None if self._starts is None else _StartsFrom(self._starts, number * self.size),
+            graph_states=self._graph_states,
+        )
+
+
+class BlockInPlay:
+    """A block that is being played.
+
+    With one thread of PyTorch's, because sums over several threads can differ in their last bits.
+    """
+
+    def __init__(self, player: BlockPlayer, number: int, weights: Arrays) -> None:
+        self._player, self._number = player, number
+        self._began = time.perf_counter()
+        with using_threads(1):
+            self._planner = player.plan(number, weights)
+        self._steps = TimedSteps()
+        self._episodes: list[Episode] = []
+
+    def go_on(self) -> PlayedBlock | None:
+        """Plays for about half a second; returns the block once it is played."""
+        with using_threads(1):
+            self._episodes += self._steps.step(self._planner)
+        if self._planner.active.any():
+            return None
+        first = self._number * self._player.size
+        episodes = sorted(self._episodes, key=lambda episode: episode.index)
+        return PlayedBlock(
+            self._number,
+            [replace(episode, index=first + episode.index) for episode in episodes],
+            self._planner.work,
+            time.perf_counter() - self._began,
+            f"{platform.node()}:{os.getpid()}",
+        )
+
+
+class PlayersHere:
+    """Plays blocks in this process, one after the other, when they are asked for."""
+
+    num_workers = 1
+    num_restarts = 0
+
+    def __init__(self, player: BlockPlayer) -> None:
+        self._player = player
+        self._waiting: dict[int, Arrays] = {}
+        self._block: BlockInPlay | None = None
+
+    def submit(self, number: int, version: int, weights: Arrays) -> None:
+        """Takes the order."""
+        self._waiting[number] = weights
+
+    def take(self, number: int, seconds: float) -> PlayedBlock | None:
+        """Plays the block, the next of those ordered, for about `seconds`."""
+        if self._block is None:
+            self._block = BlockInPlay(self._player, number, self._waiting.pop(number))
+        deadline = time.perf_counter() + seconds
+        while (played := self._block.go_on()) is None and time.perf_counter() < deadline:
+            pass
+        if played is not None:
+            self._block = None
+        return played
+
+    def close(self) -> None:
+        """Forgets all orders."""
+        self._waiting.clear()
+        self._block = None

@@ -1,0 +1,148 @@
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from bathysphere.config.convert import override
+from bathysphere.domains import make_domain
+from bathysphere.domains.deep_sea import DeepSea
+from bathysphere.errors import BathysphereError
+from bathysphere.learning.block_trainer import BlockTrainer
+from bathysphere.learning.blocks import BlockPlayer, PlayersHere
+from bathysphere.runs.build import make_trainer
+from tests.scale.small import WORLDS, in_blocks
+
+
+def player_of(world, size=6, **changes):
+    config = override(in_blocks(world), changes)
+    trainer = make_trainer(config)
+    player = BlockPlayer(
+        make_domain(config.domain),
+        trainer.values.snapshot(),
+        config.search.for_training(trainer.max_steps),
+        batch=config.batch,
+        size=size,
+        seed=np.random.SeedSequence(3),
+    )
+    return player, trainer.values.weights()
+
+
+def told(played):
+    return [(e.index, e.states.tobytes(), e.actions.tolist(), e.search_values.tobytes()) for e in played.episodes]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_block_follows_from_its_number_and_weights(world):
+    player, weights = player_of(world)
+    other = pickle.loads(pickle.dumps(player))
+    changed = {name: array * array.dtype.type(2) for name, array in weights.items()}
+    third = player.play(3, weights)
+    other.play(7, changed)  # leaves nothing behind
+    assert told(other.play(3, weights)) == told(third)
+    assert [episode.index for episode in third.episodes] == list(range(18, 24))
+    assert told(player.play(4, weights)) != told(third)
+    assert told(player.play(3, changed)) != told(third)
+    assert third.work.steps == sum(map(len, third.episodes))
+
+
+def test_numbered_starts_go_on_from_block_to_block():
+    endless = {"domain": {"num_boards": None}}
+    (short, weights), (long, _) = player_of("sokoban", 3, **endless), player_of("sokoban", 6, **endless)
+    starts = [episode.states[0].tobytes() for number in (0, 1) for episode in short.play(number, weights).episodes]
+    assert starts == [episode.states[0].tobytes() for episode in long.play(0, weights).episodes]
+    assert len(set(starts)) == 6
+
+
+class Recorder(PlayersHere):
+    """Takes down what was ordered, and what had been learnt from by then."""
+
+    def __init__(self, player):
+        super().__init__(player)
+        self.orders, self.taken = [], 0
+
+    def submit(self, number, version, weights):
+        self.orders.append((number, version, self.taken))
+        super().submit(number, version, weights)
+
+    def take(self, number, seconds):
+        played = super().take(number, seconds)
+        self.taken += played is not None
+        return played
+
+
+class Recording:
+    number = 1
+
+    def make_players(self, player):
+        self.players = Recorder(player)
+        return self.players
+
+
+@pytest.mark.parametrize("distance", [1, 3])
+def test_a_block_is_played_with_the_weights_left_by_the_block_before_at_the_distance(distance):
+    recording = Recording()
+    trainer = make_trainer(in_blocks("deep-sea", distance), workers=recording)
+    weights = [trainer.values.weights()["table"]]
+    while len(weights) < 8:
+        if trainer.advance() is not None:
+            weights.append(trainer.values.weights()["table"])
+    orders = recording.players.orders
+    assert [number for number, _, _ in orders] == list(range(7 + distance - 1))
+    for number, version, taken in orders:
+        assert version == max(0, number - distance + 1)
+        assert taken == max(0, number - distance + 1)  # no sooner, and no later, than its weights are there
+    assert all((a != b).any() for a, b in pairwise(weights[4:]))
+
+
+def test_distance_one_learns_from_the_newest_weights():
+    trainer = make_trainer(in_blocks("deep-sea", 1))
+    for _ in range(30):
+        trainer.advance()
+    assert trainer.progress.updates > 0
+    assert trainer.columns()["staleness"] == 0
+
+
+def test_updates_are_those_of_the_steps_that_were_played():
+    config = in_blocks("deep-sea")
+    trainer = make_trainer(config)
+    episodes = []
+    while trainer.progress.env_steps < 1000:
+        episodes += trainer.advance() or []
+    steps = sum(map(len, episodes))
+    assert trainer.progress.env_steps == trainer.work.steps == steps
+    assert trainer.progress.updates == np.ceil(steps / config.learning.steps_per_update)
+    assert [episode.index for episode in episodes] == list(range(len(episodes)))
+
+
+def test_the_config_refuses_what_makes_no_sense():
+    for changes, told in (
+        ({"scale": {"block": 0}}, r"scale\.block is 0; expected at least 1"),
+        ({"scale": {"distance": 0}}, r"scale\.distance is 0; expected at least 1"),
+        ({"workers": 2}, r"both divide the play"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            override(in_blocks("deep-sea"), changes)
+
+
+class Forgetful(DeepSea):
+    """A world whose rows mean something only to the process that made them."""
+
+    def state_dict(self):
+        return {}
+
+    def load_state_dicts(self, states):
+        pass
+
+
+def test_worlds_that_only_one_process_knows_are_refused():
+    config = in_blocks("deep-sea")
+    domain = Forgetful(config.domain)
+    values = make_trainer(config).values
+    with pytest.raises(BathysphereError, match="cannot be played in blocks"):
+        BlockTrainer(domain, values, config.search, config.learning, batch=2, block=2, distance=1)
+
+
+def test_models_that_learn_while_they_are_planned_with_are_refused():
+    with pytest.raises(BathysphereError, match="cannot be used in blocks"):
+        make_trainer(override(in_blocks("deep-sea"), {"model": "memory"}))

@@ -1,0 +1,116 @@
+"""Blocks in processes of this machine: the same run as in one process, whatever dies."""
+
+import multiprocessing
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import bathysphere
+from bathysphere import BathysphereError
+from bathysphere.config.convert import override
+from bathysphere.runs import runner
+from bathysphere.runs.directory import RunDirectory
+from bathysphere.runs.metrics import read_rows
+from bathysphere.runs.workers import Workers
+from tests.domains.per_state_worlds import Stairs
+from tests.runs.small import small_config
+from tests.runs.subprocesses import bathysphere as command
+from tests.runs.subprocesses import finish, killed
+from tests.scale.small import WORLDS, assert_equal, in_blocks
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_two_processes_play_the_run_of_one(world, here, tmp_path):
+    runner.run(in_blocks(world), tmp_path / "run", pictures=False, workers=Workers(2))
+    assert_equal(tmp_path / "run", here / world)
+
+
+def test_a_worker_that_is_killed_is_replaced(here, tmp_path):
+    kills = []
+
+    def kill(episode, progress):
+        if progress.episodes // 50 > len(kills):
+            kills.append(multiprocessing.active_children()[-1].pid)
+            os.kill(kills[-1], signal.SIGKILL)
+
+    runner.run(in_blocks("deep-sea"), tmp_path / "run", pictures=False, workers=Workers(2), on_episode=kill)
+    assert_equal(tmp_path / "run", here / "deep-sea")
+    rows = read_rows(tmp_path / "run" / "metrics.jsonl")
+    assert len(set(kills)) >= 2  # one may have been hit twice
+    assert rows[-1]["worker_restarts"] >= len(set(kills)) - 1  # the last may not have been noticed
+    assert not multiprocessing.active_children()
+
+
+def test_a_run_is_resumed_by_other_workers(here, tmp_path):
+    run, steps = tmp_path / "run", in_blocks("sokoban").steps
+    runner.run(in_blocks("sokoban", steps=steps // 4), run, pictures=False, workers=Workers(1))
+    bathysphere.resume(run, steps=steps // 2, pictures=False)
+    bathysphere.resume(run, steps=steps, pictures=False, workers=3)
+    assert_equal(run, here / "sokoban")
+
+
+def test_a_learner_that_is_killed_is_resumed(tmp_path):
+    flags = ["--domain.size", "8", "--batch", "5", "--steps", "4000", "--log-every", "100", "--no-pictures"]
+    flags += ["--scale.block", "6"]
+    finish(command("train", "deep-sea", *flags, "--run-dir", str(tmp_path / "whole"), "--json"))
+    run = tmp_path / "run"
+    rng = np.random.default_rng(0)
+    words = ["deep-sea", *flags, "--checkpoint.seconds", "0.02", "--run-dir", str(run)]
+    for workers in ("1", "2", "3"):
+        assert killed(float(rng.uniform(0, 0.02)), "train", *words, "--workers", workers) == -signal.SIGPROF
+        words = ["--resume", str(run)]
+    finish(command("train", *words, "--json"))
+    assert_equal(run, tmp_path / "whole")
+
+
+def test_workers_without_blocks_get_some(tmp_path):
+    run = bathysphere.train(small_config(batch=32, steps=200), run_dir=tmp_path / "run", workers=2, pictures=False)
+    config = RunDirectory.open(tmp_path / "run").load_config()
+    assert (config.scale.block, config.scale.distance, config.workers) == (8, 4, 1)
+    assert run["stopped_by"] == "steps"
+
+
+def test_workers_that_could_not_help_are_refused(tmp_path):
+    run = tmp_path / "run"
+    with pytest.raises(BathysphereError, match=r"workers is 5, but scale\.distance lets 4 blocks"):
+        bathysphere.train(small_config(), run_dir=run, workers=5)
+    with pytest.raises(BathysphereError, match="workers is 0; expected at least 1"):
+        bathysphere.train(small_config(), run_dir=run, workers=0)
+    with pytest.raises(BathysphereError, match="workers on Ray only; add --ray"):
+        bathysphere.train(small_config(), run_dir=run, workers=2, worker_gpus=0.5)
+    assert not run.exists()
+    bathysphere.train(small_config(steps=100), run_dir=run, pictures=False)
+    with pytest.raises(BathysphereError, match="does not play in blocks"):
+        bathysphere.resume(run, steps=200, workers=2)
+
+
+def test_a_measure_of_the_users_own_is_known_to_workers(tmp_path):
+    from tests.planning import own_measure
+
+    config = override(in_blocks("deep-sea"), {"search": {"risk": own_measure.best_member.__name__}})
+    for name, workers in (("here", None), ("two", Workers(2))):
+        runner.run(config, tmp_path / name, pictures=False, workers=workers)
+    assert_equal(tmp_path / "here", tmp_path / "two")
+
+
+class ColdStairs(Stairs):
+    """A world that fails in workers."""
+
+    def step(self, state, action):
+        if multiprocessing.parent_process() is not None:
+            raise RuntimeError("the stairs are frozen")
+        return super().step(state, action)
+
+
+def test_what_a_world_raises_in_a_worker_is_told(tmp_path):
+    with pytest.raises(BathysphereError, match="the stairs are frozen"):
+        bathysphere.train(ColdStairs(), run_dir=tmp_path / "run", workers=1, pictures=False)
+
+
+def test_a_world_of_the_users_own_is_played_by_workers(tmp_path):
+    settings = {"scale": {"block": 6}, "steps": 300, "log_every": 10, "pictures": False}
+    for name, workers in (("here", None), ("two", 2)):
+        bathysphere.train(Stairs(), run_dir=tmp_path / name, workers=workers, **settings)
+    assert_equal(tmp_path / "here", tmp_path / "two")

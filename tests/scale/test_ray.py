@@ -1,0 +1,176 @@
+"""Blocks on a real Ray, of several nodes: the same run as in one process, whatever dies."""
+
+import os
+import signal
+import subprocess
+import sys
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+import bathysphere
+from bathysphere import BathysphereError
+from bathysphere.runs import runner
+from bathysphere.runs.metrics import read_rows
+from bathysphere.runs.workers import Workers
+from bathysphere.scale import block_players
+from tests.runs.subprocesses import bathysphere as command
+from tests.runs.subprocesses import finish, killed
+from tests.scale.small import assert_equal, in_blocks
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster of two nodes with two CPUs each, on this machine."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    import ray
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 2, "object_store_memory": 80 * 2**20, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=node)
+    cluster.add_node(num_cpus=2, object_store_memory=80 * 2**20)
+    ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("world", "workers"), [("deep-sea", 1), ("deep-sea", 2), ("deep-sea", 4), ("toy-montezuma", 2), ("sokoban", 2)]
+)
+def test_any_number_of_workers_plays_the_run_of_one_process(world, workers, here, cluster, tmp_path):
+    runner.run(in_blocks(world), tmp_path / "run", pictures=False, workers=Workers(workers, cluster.address))
+    assert_equal(tmp_path / "run", here / world)
+    rows = read_rows(tmp_path / "run" / "metrics.jsonl")
+    assert rows[0]["workers"] == workers
+
+
+def test_a_worker_that_is_killed_again_and_again(here, cluster, tmp_path):
+    kills, metrics = [], tmp_path / "run" / "metrics.jsonl"
+
+    def kill(episode, progress):
+        rows = read_rows(metrics)
+        if rows and len(rows) > len(kills):
+            worker = next(iter(rows[-1]["worker_steps_per_second"]), None)
+            pid = int(worker.split(":")[1])
+            if pid not in kills:
+                os.kill(pid, signal.SIGKILL)
+            kills.append(pid)
+
+    workers = Workers(2, cluster.address)
+    runner.run(in_blocks("toy-montezuma"), tmp_path / "run", pictures=False, workers=workers, on_episode=kill)
+    assert_equal(tmp_path / "run", here / "toy-montezuma")
+    assert len(set(kills)) >= 2
+
+
+def test_a_node_dies_and_another_comes(here, cluster, tmp_path):
+    nodes, changes = [node for node in cluster.list_all_nodes() if not node.is_head()], []
+
+    def replace(episode, progress):
+        if progress.episodes >= 12 and len(changes) == 0:
+            changes.append("one less")
+            cluster.remove_node(nodes.pop(), allow_graceful=False)
+        if progress.episodes >= 36 and len(changes) == 1:
+            changes.append("one more")
+            cluster.add_node(num_cpus=2, object_store_memory=80 * 2**20)
+
+    workers = Workers(4, cluster.address)
+    runner.run(in_blocks("sokoban"), tmp_path / "run", pictures=False, workers=workers, on_episode=replace)
+    assert_equal(tmp_path / "run", here / "sokoban")
+    assert len(changes) == 2
+
+
+def test_a_learner_that_is_killed_is_resumed_here_and_there(here, cluster, tmp_path):
+    run, whole = tmp_path / "run", here / "deep-sea"
+    rng = np.random.default_rng(0)
+    config = in_blocks("deep-sea")
+    words = ["deep-sea", "--domain.size", "8", "--batch", "5", "--steps", str(config.steps), "--log-every", "100"]
+    words += ["--scale.block", "6", "--no-pictures", "--checkpoint.seconds", "0.02", "--run-dir", str(run)]
+    for flags in (
+        ["--ray", cluster.address, "--workers", "2"],
+        ["--workers", "1"],
+        ["--ray", "auto", "--workers", "3"],
+    ):
+        assert killed(float(rng.uniform(0, 0.01)), "train", *words, *flags) == -signal.SIGPROF
+        words = ["--resume", str(run), "--no-pictures"]
+    result = finish(command("train", *words, "--ray", cluster.address, "--workers", "1", "--json"))
+    assert result["stopped_by"] == "steps"
+    assert_equal(run, whole)
+
+
+def test_ray_is_not_installed(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(BathysphereError, match=r"Ray is not installed. Install it: pip install 'bathysphere\[ray\]'"):
+        bathysphere.train(in_blocks("deep-sea"), run_dir=tmp_path / "run", ray=True, workers=1)
+
+
+def test_nobody_answers(tmp_path):
+    for address, told in (("127.0.0.1:1", "Connection refused"), ("nonsense", "Invalid address format")):
+        process = command("train", "deep-sea", "--ray", address, "--workers", "1", "--run-dir", str(tmp_path / address))
+        _, said = process.communicate(timeout=300)
+        assert process.returncode == 2
+        assert f"error: There is no Ray cluster at {address}: {told}" in said
+        assert "ray start --head" in said
+        assert "Traceback" not in said
+
+
+def test_another_version_of_ray(cluster, tmp_path):
+    code = """
+        import sys, ray
+        ray.__version__ = "0.1"
+        from bathysphere.cli import main
+        sys.exit(main(sys.argv[1:]))
+        """
+    words = ["train", "deep-sea", "--ray", cluster.address, "--workers", "1", "--run-dir", str(tmp_path / "run")]
+    done = subprocess.run([sys.executable, "-c", dedent(code), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "has another version of Ray or Python than this process. Install the same ones everywhere" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_other_versions_of_what_computes(cluster, monkeypatch, tmp_path):
+    versions = block_players.collect_versions() | {"numpy": "1.0"}
+    monkeypatch.setattr(block_players, "collect_versions", lambda: versions)
+    with pytest.raises(BathysphereError, match=r"worker of the cluster has numpy .*, and the learner 1\.0"):
+        bathysphere.train(in_blocks("deep-sea"), run_dir=tmp_path / "run", ray=cluster.address, workers=1)
+
+
+def test_too_few_resources(cluster, tmp_path):
+    with pytest.raises(BathysphereError, match=r"The cluster has 0 GPUs, and a worker needs 0\.5"):
+        bathysphere.train(
+            in_blocks("deep-sea"), run_dir=tmp_path / "run", ray=cluster.address, workers=1, worker_gpus=0.5
+        )
+
+
+def test_a_world_that_workers_cannot_import(cluster, monkeypatch, tmp_path):
+    (tmp_path / "far_away.py").write_text(
+        "from tests.domains.per_state_worlds import Stairs\n\nclass Mine(Stairs):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)  # of this process only: the cluster began before
+    import far_away
+
+    run = tmp_path / "run"
+    with pytest.raises(BathysphereError, match=r"cannot import the world .*far_away.*ray job submit --working-dir"):
+        bathysphere.train(far_away.Mine(), run_dir=run, ray=cluster.address, workers=1, steps=500)
+
+
+def test_a_full_object_store():
+    code = """
+        import numpy as np
+        from bathysphere.errors import BathysphereError
+        from bathysphere.scale.cluster import Cluster
+        cluster = Cluster("local", 1)
+        try:
+            cluster.put(np.zeros(400 * 2**20, np.uint8))
+        except BathysphereError as error:
+            print(error)
+        cluster.close()
+        """
+    # As if the disk that the store spills to were full.
+    environment = {**os.environ, "RAY_local_fs_capacity_threshold": "0.000001"}
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=True, env=environment
+    )
+    assert "The cluster's object store is full" in done.stdout
+    assert "--object-store-memory" in done.stdout
