@@ -31,6 +31,7 @@ def main(names: list[str]) -> None:
             f"gymnasium:{name}",
             domain={"arguments": WORLDS[name]},
             steps=4_000,
+            search={"passes": 10},  # otherwise chosen by how fast the environment is here
             stop={"on_solved": True},
             pictures=False,
         )

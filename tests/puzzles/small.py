@@ -44,17 +44,19 @@ Title: tall
 EASY, HOPELESS, LARGE, TWO, TALL = parse_levels(LEVELS)
 (DONE,) = parse_levels("#####\n#@ *#\n#####\nTitle: done\n")
 
-# Nobody gets above the box on the right, which no rule about lost positions knows; so the others are pushed for ever.
+# Nobody gets above the box on the right. The board is too large for the rule that would know; so the others are pushed
+# for ever.
 ENDLESS_TEXT = """
-############
-#@       ###
-#        # #
-#  $ $ $ #$#
-#        #.#
-#  $ $ $   #
-# ...... ###
-#        ###
-############
+#############
+#@        ###
+#         # #
+#  $ $ $  #$#
+#         #.#
+#  $ $ $    #
+#         ###
+#  ...... ###
+#         ###
+#############
 Title: endless
 """
 (ENDLESS,) = parse_levels(ENDLESS_TEXT)

@@ -1,14 +1,17 @@
-"""Options of charts, from plain numbers: what Apache ECharts draws."""
+"""Options of charts, from plain numbers: what Apache ECharts draws. Keys that begin with a colon are JavaScript."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from bathysphere.planning.inspect import RootReport
 from bathysphere.plots import BLUE, GOLD, GREY, ORANGE
 from bathysphere.studio.curves import Curve
+from bathysphere.studio.graph_view import GraphView
 
 COLOURS = (BLUE, ORANGE, "#2f9e77", "#b0478f", "#7568d8", "#c0392b", GOLD, GREY)
 TEXT: dict[str, Any] = {"color": "var(--muted)", "fontSize": 12}
@@ -69,3 +72,125 @@ def curves_chart(curves: Sequence[Curve], title: str, is_share: bool) -> dict[st
 
 def _points(curve: Curve, values: Any) -> list[list[float]]:
     return np.stack([curve.steps, values], axis=1).round(6).tolist() if len(curve.steps) else []
+
+
+RAMPS = {
+    "std": ("#e3edf7", "#a9cbe8", "#5b9bd1", "#1f6fbf", "#08306b"),
+    "value": ("#f3ead8", "#ecc98f", "#e8a23c", "#b96a12", "#5e3206"),
+}
+
+
+def shade(values: Any, ramp: str) -> list[str]:
+    """Returns a colour for each number, from the lowest to the highest of them."""
+    numbers = np.asarray(values, np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+    stops = np.array([[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in RAMPS[ramp]])
+    share = np.clip((np.nan_to_num(numbers, nan=low) - low) / max(high - low, 1e-12), 0, 1) * (len(stops) - 1)
+    first = np.minimum(share.astype(int), len(stops) - 2)
+    mixed = stops[first] + (share - first)[:, None] * (stops[first + 1] - stops[first])
+    return [f"#{int(r):02x}{int(g):02x}{int(b):02x}" for r, g, b in mixed]
+
+
+def actions_chart(report: RootReport, most: int = 24) -> dict[str, Any]:
+    """Returns a chart of every action: the members' estimates as dots, their mean and spread."""
+    ranked = np.argsort(np.where(np.isnan(report.score), -np.inf, report.score))[::-1][:most]
+    drawn = sorted(ranked.tolist())
+    names = [report.action_names[a] for a in drawn]
+    dots, means, spreads = list[Any](), list[Any](), list[Any]()
+    for place, action in enumerate(drawn):
+        q = report.q[action]
+        colour = ORANGE if action == report.chosen else GREY if report.excluded[action] else BLUE
+        jitter = (np.arange(len(q)) % 7 - 3) * 0.075
+        style = {"color": colour, "opacity": 0.55}
+        dots += [{"value": [_short(v), place + j], "itemStyle": style} for v, j in zip(q, jitter, strict=True)]
+        means.append({"value": [_short(q.mean()), place], "itemStyle": {"color": colour, "opacity": 1}})
+        low, high = _short(q.mean() - q.std()), _short(q.mean() + q.std())
+        style = {"color": colour, "width": 14, "opacity": 0.16, "cap": "round"}
+        line = {"type": "line", "data": [[low, place], [high, place]], "symbol": "none", "lineStyle": style}
+        spreads.append({**line, "silent": True, "tooltip": {"show": False}})
+    y = axis(min=-1, max=len(drawn), interval=1, inverse=True, splitLine={"show": False})
+    y["axisLabel"] = {**TEXT, "color": "var(--ink)", ":formatter": f"v => {json.dumps(names)}[v] ?? ''"}
+    return {
+        "animation": False,
+        "grid": {"left": 8, "right": 24, "top": 8, "bottom": 32, "containLabel": True},
+        "tooltip": {**TOOLTIP, ":formatter": "p => p.seriesName + ' ' + p.value[0].toPrecision(4)"},
+        "xAxis": axis("value of the action, by every member", nameLocation="middle", nameGap=26, scale=True),
+        "yAxis": y,
+        "series": [
+            *spreads,
+            {"type": "scatter", "name": "a member:", "symbolSize": 8, "data": dots},
+            {"type": "scatter", "name": "mean:", "symbol": "rect", "symbolSize": [3, 24], "data": means, "z": 5},
+        ],
+    }
+
+
+_SYMBOLS = {"root": "circle", "state": "circle", "end": "rect", "dead end": "triangle", "success": "pin"}
+_LINES = {
+    "path": {"color": ORANGE, "width": 3, "opacity": 0.95},
+    "tree": {"color": GREY, "width": 1, "opacity": 0.55},
+    "other": {"color": GREY, "width": 1, "opacity": 0.25, "type": "dotted"},
+    "loop": {"color": "#b0478f", "width": 1, "opacity": 0.6, "type": "dashed", "curveness": 0.25},
+}
+
+
+def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = None) -> dict[str, Any]:
+    """Returns a chart of a search graph: zoomable, its states coloured by value or by disagreement.
+
+    Args:
+      view: what to draw.
+      by: value or std.
+      picture: address of a state's picture, with {} for its number.
+      opened: a state to draw with a ring.
+    """
+    colours = shade([node.std if by == "std" else node.mean for node in view.nodes], by)
+    wide = max((node.x for node in view.nodes), default=1.0) or 1.0
+    deep = max((node.y for node in view.nodes), default=1.0) or 1.0
+    nodes = []
+    for node, colour in zip(view.nodes, colours, strict=True):
+        size = float(min(9 + 3.2 * np.sqrt(node.count), 30)) * (1.5 if node.kind == "success" else 1)
+        is_root = node.kind == "root"
+        edge = ORANGE if node.is_on_path or is_root else "#5a6880"
+        thick = 4 if node.state == opened else 2.5 if node.is_on_path or is_root else 0.8
+        nodes.append(
+            {
+                "id": str(node.state),
+                "name": str(node.state),
+                "x": node.x / wide * 1000,
+                "y": node.y / deep * 520,
+                "symbol": _SYMBOLS[node.kind],
+                "symbolSize": round(size, 1),
+                "itemStyle": {"color": colour, "borderColor": edge, "borderWidth": thick},
+                "about": f"{node.kind} {node.state}: value {node.mean:.4g}, std {node.std:.3g}, {node.count} visits",
+            }
+        )
+    links = [{"source": str(e.source), "target": str(e.target), "lineStyle": _LINES[e.kind]} for e in view.edges]
+    show = (
+        "p => p.dataType === 'node' ? "
+        f"'<img alt=\"\" width=\"150\" src=\"' + {json.dumps(picture)}.replace('{{}}', p.data.id) + '\"><br>' "
+        "+ p.data.about : ''"
+    )
+    return {
+        "animation": False,
+        "tooltip": {**TOOLTIP, ":formatter": show},
+        "series": [
+            {
+                "type": "graph",
+                "layout": "none",
+                "roam": True,
+                "left": 30,
+                "right": 30,
+                "top": 24,
+                "bottom": 24,
+                "scaleLimit": {"min": 0.4, "max": 20},
+                "emphasis": {"focus": "none", "scale": 1.15},
+                "edgeSymbol": ["none", "none"],
+                "data": nodes,
+                "links": links,
+            }
+        ],
+    }
+
+
+def _short(number: float) -> float:
+    return float(f"{number:.6g}")

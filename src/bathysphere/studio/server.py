@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from nicegui import app as pages_app
 from nicegui import ui
 
 from bathysphere.errors import BathysphereError
 from bathysphere.studio.guard import LOOPBACK, Guard
-from bathysphere.studio.pages import runs
+from bathysphere.studio.pages import runs, search, watch
 from bathysphere.studio.pages.parts import STATIC
 from bathysphere.studio.studio import Studio
 
@@ -46,7 +46,9 @@ def make_app(studio: Studio) -> Any:
     """Returns the pages as an ASGI application, without guard."""
     application = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     pages_app.add_static_files("/static", STATIC)
-    runs.register(studio)
+    pages_app.add_api_route("/picture/{session}/{key}", _pictures(studio), methods=["GET"])
+    for page in (runs, watch, search):
+        page.register(studio)
     icon = STATIC / "icon.svg"
     ui.run_with(
         application,
@@ -59,6 +61,19 @@ def make_app(studio: Studio) -> Any:
         show_welcome_message=False,
     )
     return application
+
+
+def _pictures(studio: Studio) -> Callable[[str, str], Response]:
+    """Returns what answers a request for the picture of a state."""
+
+    def picture(session: str, key: str) -> Response:
+        try:
+            content = studio.sessions.find(session).picture(key)
+        except BathysphereError as error:
+            return Response(str(error), 404)
+        return Response(content, media_type="image/png", headers={"cache-control": "max-age=3600"})
+
+    return picture
 
 
 class _Server(uvicorn.Server):

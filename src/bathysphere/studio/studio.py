@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+from bathysphere.studio.agents import Agents
 from bathysphere.studio.folder import RunsFolder
+from bathysphere.studio.sessions import Sessions
 from bathysphere.studio.trainings import Trainings
 
 
@@ -18,3 +24,11 @@ class Studio:
     def __init__(self, path: Path) -> None:
         self.folder = RunsFolder(path)
         self.trainings = Trainings(self.folder)
+        self.agents = Agents(self.folder)
+        self.sessions = Sessions(self.agents)
+        # One thread plans for everybody: ensembles are shared, and trainings want the other cores.
+        self._thinker = ThreadPoolExecutor(1, "thinking")
+
+    async def thinking(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Runs something that plans, one after the other, while pages stay alive."""
+        return await asyncio.get_running_loop().run_in_executor(self._thinker, work, *arguments)

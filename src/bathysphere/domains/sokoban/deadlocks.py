@@ -28,9 +28,9 @@ from bathysphere.domains.sokoban.rules import (
 )
 
 # What never changes about a cell, WALL, FLOOR or TARGET, by cell code; codes that are none block like walls.
-_GROUND = np.full(256, WALL, np.uint8)
-_GROUND[1:NUM_CODES] = FLOOR
-_GROUND[[TARGET, BOX_ON_TARGET, PLAYER_ON_TARGET]] = TARGET
+GROUND = np.full(256, WALL, np.uint8)
+GROUND[1:NUM_CODES] = FLOOR
+GROUND[[TARGET, BOX_ON_TARGET, PLAYER_ON_TARGET]] = TARGET
 
 _MAX_TARGETS = 63  # bits of a set of targets; where there are more, some share a bit
 
@@ -47,12 +47,12 @@ def hopeless(states: States, shape: tuple[int, int]) -> NDArray[np.bool_]:
       Bool [n]. Solved boards are not hopeless: each box has the target that it is on.
     """
     is_lost = np.empty(len(states), np.bool_)
-    _judge_all(states, _neighbours(shape), is_lost)
+    _judge_all(states, neighbours_of(shape), is_lost)
     return is_lost
 
 
 @lru_cache(maxsize=8)
-def _neighbours(shape: tuple[int, int]) -> NDArray[np.int64]:
+def neighbours_of(shape: tuple[int, int]) -> NDArray[np.int64]:
     """Returns the cells next to each, int64 [S + 1, 4] in the order of the actions; S stands for all cells outside."""
     height, width = shape
     cells = np.full((height + 2, width + 2), height * width)
@@ -96,7 +96,7 @@ def _has_ground(state, ground) -> bool:  # type: ignore[no-untyped-def]
     """Tells whether a state, uint8 [S], has this ground, uint8 [S + 1]."""
     num_different = 0
     for cell in range(len(state)):
-        num_different += _GROUND[state[cell]] != ground[cell]
+        num_different += GROUND[state[cell]] != ground[cell]
     return num_different == 0
 
 
@@ -117,7 +117,7 @@ def _survey(state, neighbours, ground, reach) -> int:  # type: ignore[no-untyped
     is_stacked = np.zeros(size + 1, np.bool_)
     height = 0
     for cell in range(size):
-        ground[cell] = _GROUND[state[cell]]
+        ground[cell] = GROUND[state[cell]]
         reach[cell] = 0
         if ground[cell] == TARGET:
             reach[cell] = 1 << (height % _MAX_TARGETS)

@@ -16,6 +16,7 @@ from bathysphere.domains.sokoban.board_stream import BoardStream
 from bathysphere.domains.sokoban.formats import read_levels
 from bathysphere.domains.sokoban.generator import GeneratorConfig, generate
 from bathysphere.domains.sokoban.levels import Level, grid_text, pad
+from bathysphere.domains.sokoban.lost_sets import lost_sets
 from bathysphere.domains.sokoban.rules import ACTION_NAMES, COLUMN_STEPS, NUM_CODES, ROW_STEPS, Rewards
 from bathysphere.domains.sokoban.tiles import draw_board
 from bathysphere.errors import BathysphereError
@@ -133,8 +134,11 @@ class Sokoban:
         return turned, TURNED_ACTIONS[chosen]
 
     def hopeless(self, states: States) -> NDArray[np.bool_]:
-        """Tells which boards, uint8 [n, S], are seen to be lost; see `deadlocks.hopeless`."""
-        return deadlocks.hopeless(as_rows(states, self.state_size), self.shape)
+        """Tells which boards, uint8 [n, S], are seen to be lost; see deadlocks.py and lost_sets.py."""
+        states = as_rows(states, self.state_size)
+        is_lost = deadlocks.hopeless(states, self.shape)
+        is_lost[~is_lost] = lost_sets(self.shape).any_lost(states[~is_lost])
+        return is_lost
 
     def render(self, state: States) -> NDArray[np.uint8]:
         """Draws the board with tiles."""

@@ -82,6 +82,21 @@ def read_graph(store: Store, sizes: StoreSizes, slot: int) -> FoundGraph:
     )
 
 
+class OpenStates(NamedTuple):
+    """The open list of one search, the state that is expanded next first."""
+
+    states: NDArray[np.int64]  # [n], numbers in order of discovery, as in `FoundGraph`
+    priorities: NDArray[np.float64]  # [n], increasing
+
+
+def read_open(store: Store, slot: int) -> OpenStates:
+    """Copies the open list of the search in `slot` out of the store."""
+    records = store.records[chain_of(store, slot)]
+    numbers = np.flatnonzero(records["is_open"])
+    order = np.argsort(records["priority"][numbers], kind="stable")
+    return OpenStates(numbers[order].astype(np.int64), records["priority"][numbers[order]])
+
+
 class Steps(NamedTuple):
     """The T steps of an episode."""
 

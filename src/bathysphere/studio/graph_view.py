@@ -1,0 +1,159 @@
+"""A search graph as it is drawn: pruned to what matters, laid out as a tree, with ends, dead ends and loops marked."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bathysphere.domains.base import Domain, Hopeless
+from bathysphere.planning.search_graph import SearchGraph
+
+MOST_NODES = 150
+KINDS = ("root", "state", "end", "dead end", "success")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A state that is drawn."""
+
+    state: int  # number in the graph
+    x: float
+    y: float
+    kind: str  # of KINDS
+    is_on_path: bool  # of what the planner expects to happen
+    count: int
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An action that is drawn, from one state to another."""
+
+    source: int
+    target: int
+    action: int
+    kind: str  # path, tree, other (a second way to a state) or loop (back to where one comes from)
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """What is drawn of a graph."""
+
+    nodes: list[Node]
+    edges: list[Edge]
+    num_states: int  # of the whole graph
+    num_hidden: int
+
+
+def view_graph(graph: SearchGraph, path: Sequence[int], domain: Domain, most: int = MOST_NODES) -> GraphView:
+    """Chooses what to draw of a graph, and where.
+
+    Args:
+      graph: of a search.
+      path: states that the planner expects to pass, from the root.
+      domain: may know hopeless states.
+      most: states to draw; of more the most visited ones are kept, each with its way from the root.
+    """
+    parent = _parents(graph)
+    reachable = np.flatnonzero(graph.depth >= 0)
+    order = sorted(reachable.tolist(), key=lambda s: (-int(graph.count[s]), int(graph.depth[s]), s))
+    kept: dict[int, None] = {graph.root: None}
+    for state in [*(s for s in path if graph.depth[s] >= 0), *order]:
+        way = []
+        while state not in kept:
+            way.append(state)
+            state = int(parent[state])
+        if len(kept) + len(way) > most:
+            continue
+        kept.update(dict.fromkeys(reversed(way)))
+    x = _places(list(kept), parent, graph.root)
+    dead = dead_ends(graph, domain)
+    on_path = set(path)
+    nodes = []
+    for state in kept:
+        kind = "success" if graph.solved[state] else "end" if graph.terminal[state] else "state"
+        kind = "dead end" if kind == "state" and dead[state] else kind
+        kind = "root" if state == graph.root else kind
+        depth = int(graph.depth[state])
+        told = int(graph.count[state]), float(graph.mean[state]), float(graph.std[state])
+        nodes.append(Node(state, x[state], float(depth), kind, state in on_path, *told))
+    edges = _edges(graph, kept, parent, list(path))
+    return GraphView(nodes, edges, len(graph.states), len(graph.states) - len(kept))
+
+
+def dead_ends(graph: SearchGraph, domain: Domain) -> NDArray[np.bool_]:
+    """Tells which states lead nowhere, bool [N]: all that follows is known, and ends without success or goes back."""
+    lost = graph.terminal & ~graph.solved
+    is_expanded = graph.child[:, 0] >= 0
+    if isinstance(domain, Hopeless):
+        lost = lost | (domain.hopeless(graph.states) & ~graph.solved)
+    itself = graph.child == np.arange(len(graph.child))[:, None]
+    while True:
+        now = lost | (is_expanded & (itself | lost[graph.child]).all(axis=1) & ~graph.solved)
+        if (now == lost).all():
+            return lost & ~graph.terminal
+        lost = now
+
+
+def _parents(graph: SearchGraph) -> NDArray[np.int64]:
+    """Returns the state before each one on a shortest way from the root, int64 [N]; -1 if there is none."""
+    parent = np.full(len(graph.states), -1, np.int64)
+    sources, actions = np.nonzero(graph.child >= 0)
+    targets = graph.child[sources, actions]
+    fits = (graph.depth[sources] >= 0) & (graph.depth[targets] == graph.depth[sources] + 1)
+    for source, target in zip(sources[fits][::-1], targets[fits][::-1], strict=True):
+        parent[target] = source  # the first found wins
+    return parent
+
+
+def _places(kept: list[int], parent: NDArray[np.int64], root: int) -> dict[int, float]:
+    """Returns where each state stands from left to right: leaves side by side, others above the middle of theirs."""
+    children: dict[int, list[int]] = {state: [] for state in kept}
+    for state in kept:
+        if state != root:
+            children[int(parent[state])].append(state)
+    x: dict[int, float] = {}
+    free, todo = 0.0, [(root, False)]
+    while todo:
+        state, is_done = todo.pop()
+        below = sorted(children[state])
+        if not below:
+            x[state] = free
+            free += 1.0
+        elif is_done:
+            x[state] = (x[below[0]] + x[below[-1]]) / 2
+        else:
+            todo.append((state, True))
+            todo += [(child, False) for child in reversed(below)]
+    return x
+
+
+def _edges(graph: SearchGraph, kept: dict[int, None], parent: NDArray[np.int64], path: list[int]) -> list[Edge]:
+    steps = set(itertools.pairwise(path))
+    drawn: dict[tuple[int, int], Edge] = {}
+    for source in kept:
+        for action, target in enumerate(graph.child[source].tolist()):
+            if target < 0 or target not in kept or target == source or (source, target) in drawn:
+                continue
+            kind = "other"
+            if (source, target) in steps:
+                kind = "path"
+            elif parent[target] == source:
+                kind = "tree"
+            elif _is_above(target, source, parent):
+                kind = "loop"
+            drawn[source, target] = Edge(source, target, action, kind)
+    return list(drawn.values())
+
+
+def _is_above(state: int, below: int, parent: NDArray[np.int64]) -> bool:
+    while below >= 0:
+        if below == state:
+            return True
+        below = int(parent[below])
+    return False

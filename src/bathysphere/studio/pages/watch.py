@@ -1,0 +1,384 @@
+"""The page on which an agent is watched: step by step, at any level, with other settings, beside a person."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from nicegui import events, ui
+from nicegui.element import Element
+
+from bathysphere.domains.sokoban.levels import grid_text
+from bathysphere.errors import BathysphereError
+from bathysphere.planning import BestFirstConfig, SearchConfig
+from bathysphere.planning.named import planner_name
+from bathysphere.studio import levels
+from bathysphere.studio.charts import actions_chart
+from bathysphere.studio.pages.parts import (
+    STATIC,
+    Choice,
+    Slider,
+    Table,
+    button,
+    card,
+    chart,
+    copy_button,
+    draw,
+    entry,
+    every,
+    frame,
+    guarded,
+    link,
+    text,
+)
+from bathysphere.studio.sessions import Session, data_url
+from bathysphere.studio.studio import Studio
+from bathysphere.studio.thoughts import ACTION_COLUMNS, action_rows, actions_csv, sentence
+from bathysphere.studio.watched import MOST_EXPANSIONS, Thought
+
+PLANNERS = {"mcts": "mcts", "best-first": "best-first", "levin": "levin", "phs": "phs"}
+RISKS = ("mean_std", "mean_variance", "second_moment", "exponential", "vote", "vote_once")
+DEFAULT = "shipped:deep-sea"
+_OPEN = f"""async (e) => {{
+  const file = e.target.files[0];
+  if (file) emit(file.size > {levels.MAX_CHARACTERS} ? null : await file.text());
+  e.target.value = "";
+}}"""
+
+
+class Editor(Element, component=str(STATIC / "editor.js")):
+    """A Sokoban board to draw on."""
+
+
+def register(studio: Studio) -> None:
+    """Makes the page known."""
+
+    @ui.page("/watch")
+    def watch(session: str = "", agent: str = "", seed: int = 0) -> None:
+        page = WatchPage(studio)
+        every(0.01, lambda: page.begin(session, agent, seed), once=True)
+
+
+class WatchPage:
+    """What one browser sees of an episode."""
+
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+        self.session: Session | None = None
+        self.thought: Thought | None = None
+        self.is_playing, self.is_busy = False, False
+        self.level_list: list[Any] = []
+        with frame("Watch", "An agent at work, and what it thinks of every step.") as beside:
+            with beside:
+                self.inside = link("Inside the search", "/search", classes="act")
+                self.unknown = link("What it does not know", "/unknown", classes="act")
+            with ui.element("div").classes("columns two"):
+                with ui.element("div").classes("stack"):
+                    self._make_board()
+                    self._make_start()
+                with ui.element("div").classes("stack"):
+                    self._make_thoughts()
+                    self._make_settings()
+        ui.keyboard(on_key=guarded(self._key), ignore=["input", "select", "textarea", "button"])
+
+    async def begin(self, session: str, agent: str, seed: int) -> None:
+        """Shows the session that an address names, or begins one."""
+        if session:
+            try:
+                self.session = self.studio.sessions.find(session)
+            except BathysphereError as error:
+                self.problem.set_text(str(error))
+        if self.session is None:
+            try:
+                self.session = await self.studio.thinking(self.studio.sessions.begin, agent or DEFAULT, max(seed, 0))
+            except BathysphereError as error:
+                self.problem.set_text(str(error))
+                return
+        self._begun()
+        await self._show()
+        every(0.5, self._follow)
+
+    def _make_board(self) -> None:
+        with card():
+            self.problem = text("", "p", "bad")
+            self.board = ui.element("img").classes("board large")
+            self.board.props["alt"] = "The world as it is now"
+            self.status = text("", "p", "said")
+            self.status.props["role"] = "status"
+            self.remark = text("", "p", "muted")
+            with ui.element("div").classes("row-of middle"):
+                button("Restart", lambda: self._do(lambda s: s.watched.restart()))
+                button("Back", lambda: self._do(lambda s: s.watched.back()))
+                button("Step", self._step, main=True)
+                self.play = button("Play", self._toggle)
+                self.speed = Slider("Steps a second", 0.5, 20, 0.5, 4, None)
+            text("Play yourself", "h2")
+            self.buttons = ui.element("div").classes("row-of middle")
+            note = "Keys: n steps, b goes back, space plays and pauses; arrows and digits are your own steps."
+            text(note, "p", "muted")
+
+    def _make_start(self) -> None:
+        with card("Agent and start"):
+            with ui.element("div").classes("row-of"):
+                names = self.studio.agents.names()
+                self.agent = Choice("Agent", names, DEFAULT, lambda name: self._begin(name, 0, None))
+                self.seed = entry("Seed of the start", "0")
+                button("New start", self._new_start)
+            with ui.element("details") as self.desk:
+                text("Sokoban levels: paste, open, generate, or draw one", "summary")
+                with ui.element("div").classes("stack"):
+                    self.pasted = entry("Levels as text (XSB, Boxoban or .sok)", lines=True, classes="wide")
+                    with ui.element("div").classes("row-of middle"):
+                        button("Read the text", lambda: self._read(str(self.pasted.props["value"])))
+                        with ui.element("label").classes("field"):
+                            text("Open a level file")
+                            opened = ui.element("input")
+                        opened.props.update({"type": "file", "accept": ".txt,.xsb,.sok"})
+                        opened.on("change", guarded(self._opened), js_handler=_OPEN)
+                    self.level = Choice("Level", {"": "none read yet"}, "", self._choose_level)
+                    with ui.element("div").classes("row-of"):
+                        self.boxes = Slider("Boxes", 1, 6, 1, 2, None)
+                        self.side = Slider("Cells a side", 7, 13, 1, 8, None)
+                        button("Generate one", self._generate)
+                    self.editor = Editor()
+                    self.editor.props["tiles"] = [data_url(tile) for tile in levels.tile_pictures()]
+                    self.editor.props["tools"], self.editor.props["grid"] = levels.TOOLS, []
+                    self.editor.on("paint", guarded(self._paint))
+                    with ui.element("div").classes("row-of middle"):
+                        button("Play the board as drawn", self._play_drawn, main=True)
+                        self.drawn = text("", "span", "muted")
+
+    def _make_thoughts(self) -> None:
+        with card("What it thinks"):
+            self.told = text("Loading the agent and planning ...", "p", "said")
+            self.dots = chart("Every member's estimate of every action", {}, height=230)
+            self.actions = Table("The actions and their numbers", ACTION_COLUMNS)
+            with ui.element("div").classes("row-of"):
+                copy_button(lambda: actions_csv(self.thought))
+
+    def _make_settings(self) -> None:
+        with card("How it plans", "A change is planned at once."):
+            with ui.element("div").classes("row-of"):
+                self.planner = Choice("Planner", PLANNERS, "mcts", lambda name: self._change(planner=name))
+                self.budget = Slider("Passes", 1, 200, 1, 10, self._change_budget)
+            with ui.element("div").classes("row-of"):
+                self.risk = Choice("Risk measure", {r: r for r in RISKS}, RISKS[0], lambda r: self._change(risk=r))
+                self.kappa = entry("κ (weight of uncertainty)", "0")
+                button("Set κ", self._set_kappa)
+                button("κ = 0", lambda: self._change(risk_coef=0.0))
+                button("As trained", self._as_trained)
+
+    async def _begin(self, agent: str, seed: int, level: Any) -> None:
+        self.is_playing = False
+        self.problem.set_text("")
+        before = self.session
+        begin = self.studio.sessions.begin
+        self.session = await self.studio.thinking(begin, agent, seed, level, before)
+        self._begun()
+        await self._show()
+
+    def _begun(self) -> None:
+        """Shows what belongs to an episode from its beginning to its end."""
+        assert self.session is not None
+        watched = self.session.watched
+        self.agent.offer(self.studio.agents.names(), self.session.known.name)
+        self.seed.props["value"] = str(self.session.seed)
+        self.seed.update()
+        self.inside.props["href"] = f"/search?session={self.session.name}"
+        self.unknown.props["href"] = f"/unknown?session={self.session.name}"
+        self.inside.update()
+        self.unknown.update()
+        self.desk.set_visibility(self.session.known.player is not None)
+        if self.session.known.player is not None:
+            state = watched.episode.states[0].reshape(watched.agent.domain.shape)  # type: ignore[attr-defined]
+            self._draw_editor(state)
+        self.buttons.clear()
+        with self.buttons:
+            for number, name in enumerate(watched.agent.domain.action_names[:32]):
+                button(name, partial(self._do, partial(_play, number)))
+        self._show_settings()
+
+    def _show_settings(self) -> None:
+        assert self.session is not None
+        settings = self.session.watched.settings
+        name = planner_name(settings)
+        self.planner.offer(PLANNERS | {name: name}, name)
+        is_mcts = isinstance(settings, SearchConfig)
+        self.budget._props["label"] = "Passes" if is_mcts else "Expansions"
+        if isinstance(settings, SearchConfig):
+            self.budget.range(1, max(200, settings.passes), settings.passes)
+        elif isinstance(settings, BestFirstConfig):
+            self.budget.range(1, max(MOST_EXPANSIONS, settings.max_expansions), settings.max_expansions)
+        risk = getattr(settings, "risk", "")
+        self.risk.offer({r: r for r in dict.fromkeys((*RISKS, risk)) if r}, risk)
+        self.kappa.props["value"] = f"{getattr(settings, 'risk_coef', 0.0):g}"
+        self.kappa.update()
+
+    async def _show(self) -> None:
+        """Shows the episode as it is, and what the agent thinks of it."""
+        session = self.session
+        assert session is not None
+        self._seen = session.version
+        watched = session.watched
+        self.board.props["src"] = f"/picture/{session.name}/now?{watched.version}"
+        self.board.update()
+        self.status.set_text(_status(session))
+        self.remark.set_text(watched.remark)
+        if watched.episode.over:
+            self.thought = None
+            self.told.set_text("The episode is over.")
+        else:
+            self.thought = await self.studio.thinking(watched.think)
+            self.told.set_text(sentence(self.thought, watched.agent.domain.action_names))
+        session.thought = self.thought
+        report = None if self.thought is None else self.thought.report
+        self.dots.set_visibility(report is not None)
+        if report is not None:
+            self.dots.style(f"height: {max(170, 44 * min(len(report.q), 24) + 50)}px")
+            draw(self.dots, actions_chart(report))
+        self.actions.show(action_rows(self.thought))
+        self.actions.set_visibility(report is not None)
+
+    async def _follow(self) -> None:
+        """Plays on, and shows what another window has done."""
+        if self.session is None or self.is_busy:
+            return
+        if self.session.version != self._seen:
+            await self._show()
+
+    async def _do(self, what: Any) -> None:
+        """Does something with the session, and shows it."""
+        if self.session is None:
+            raise BathysphereError("There is no episode. Choose an agent first.")
+        if self.is_busy:
+            return
+        self.is_busy = True
+        try:
+            await self.studio.thinking(what, self.session)
+            await self._show()
+        finally:
+            self.is_busy = False
+
+    async def _step(self) -> None:
+        if self.session is not None and self.session.watched.episode.over:
+            raise BathysphereError("The episode is over: go back, or restart.")
+        await self._do(lambda session: session.watched.act())
+
+    def _toggle(self) -> None:
+        self.is_playing = not self.is_playing
+        self.play.default_slot.children[0].set_text("Pause" if self.is_playing else "Play")  # type: ignore[attr-defined]
+        if self.is_playing:
+            self.timer = every(1 / self.speed.value, self._go_on)
+
+    async def _go_on(self) -> None:
+        is_over = self.session is None or self.session.watched.episode.over
+        if not self.is_playing or is_over:
+            self.timer.cancel()
+            if self.is_playing:
+                self._toggle()
+            return
+        self.timer.interval = 1 / self.speed.value
+        await self._step()
+
+    async def _key(self, event: events.KeyEventArguments) -> None:
+        if not event.action.keydown or self.session is None:
+            return
+        arrows = {"ArrowUp": ("up", "north"), "ArrowRight": ("right", "east", "action-1")}
+        arrows |= {"ArrowDown": ("down", "south"), "ArrowLeft": ("left", "west", "action-0")}
+        names = self.session.watched.agent.domain.action_names
+        key = event.key.name
+        chosen = [number for number, name in enumerate(names) if name in arrows.get(key, ())]
+        if key.isdigit() and int(key) < len(names):
+            chosen = [int(key)]
+        if key == "n":
+            await self._step()
+        elif key == "b":
+            await self._do(lambda session: session.watched.back())
+        elif key == " ":
+            self._toggle()
+        elif chosen:
+            await self._do(lambda session: session.watched.play(chosen[0]))
+
+    async def _change(self, **changes: Any) -> None:
+        try:
+            await self._do(lambda session: session.watched.change(**changes))
+        finally:
+            self._show_settings()
+
+    async def _change_budget(self, value: float) -> None:
+        is_mcts = self.session is not None and isinstance(self.session.watched.settings, SearchConfig)
+        await self._change(**{"passes" if is_mcts else "max_expansions": int(value)})
+
+    async def _set_kappa(self) -> None:
+        told = str(self.kappa.props["value"]).strip().replace(",", ".")
+        try:
+            kappa = float(told)
+        except ValueError as error:
+            raise BathysphereError(f"κ is {told!r}; expected a number, such as 0, 3 or -0.5.") from error
+        await self._change(risk_coef=kappa)
+
+    async def _as_trained(self) -> None:
+        await self._do(lambda session: session.watched.plan_as_trained())
+        self._show_settings()
+
+    async def _new_start(self) -> None:
+        told = str(self.seed.props["value"]).strip()
+        if not told.isdigit():
+            raise BathysphereError(f"The seed is {told!r}; expected a whole number from 0.")
+        await self._begin(self.agent.value, int(told), None)
+
+    def _read(self, content: str, source: str = "The text") -> None:
+        self.level_list = levels.read_text(content, source)
+        names = {str(i): f"{i + 1}. {level.title or 'without title'}" for i, level in enumerate(self.level_list)}
+        self.level.offer({"": f"choose one of {len(names)}"} | names, "")
+        ui.notify(f"{len(names)} levels read.")
+
+    def _opened(self, event: Any) -> None:
+        told = event.args
+        if not isinstance(told, str):
+            raise BathysphereError(f"This file is refused: level files may have {levels.MAX_CHARACTERS >> 20} MB here.")
+        self._read(told, "The file")
+
+    async def _choose_level(self, number: str) -> None:
+        if number:
+            await self._begin(self.agent.value, 0, self.level_list[int(number)])
+
+    async def _generate(self) -> None:
+        side = int(self.side.value)
+        seed = (self.session.seed if self.session is not None else 0) + 1
+        level = await self.studio.thinking(levels.generated, side, side, int(self.boxes.value), seed)
+        await self._begin(self.agent.value, seed, level)
+
+    def _draw_editor(self, grid: Any) -> None:
+        self.grid = grid.copy()
+        self.editor.props["grid"] = self.grid.tolist()
+        self.editor.update()
+        self.drawn.set_text("")
+
+    def _paint(self, event: Any) -> None:
+        told = event.args
+        self.grid = levels.paint(self.grid, int(told["row"]), int(told["column"]), str(told["tool"]))
+        self.editor.props["grid"] = self.grid.tolist()
+        self.editor.update()
+        self.pasted.props["value"] = grid_text(self.grid)
+        self.pasted.update()
+        try:
+            levels.checked(self.grid)
+            self.drawn.set_text("")
+        except BathysphereError as error:
+            self.drawn.set_text(str(error))
+
+    async def _play_drawn(self) -> None:
+        await self._begin(self.agent.value, 0, levels.checked(self.grid))
+
+
+def _play(action: int, session: Session) -> None:
+    session.watched.play(action)
+
+
+def _status(session: Session) -> str:
+    episode = session.watched.episode
+    told = f"Step {len(episode.actions)} of {episode.max_steps}, reward {episode.total_reward:.4g}"
+    if episode.actions:
+        told += f", last {episode.domain.action_names[episode.actions[-1]]}"
+    return told + (". Solved!" if episode.solved else ". The end." if episode.over else ".")

@@ -1,0 +1,93 @@
+"""What is drawn of a search graph."""
+
+import numpy as np
+import pytest
+
+from bathysphere.domains.deep_sea import DeepSea
+from bathysphere.planning.search_graph import SearchGraph, depths_from
+from bathysphere.studio.charts import actions_chart, graph_chart, shade
+from bathysphere.studio.graph_view import dead_ends, view_graph
+
+
+def make_graph(child, terminal=(), solved=(), count=None):
+    child = np.array(child)
+    n = len(child)
+    marks = [np.isin(np.arange(n), which) for which in (terminal, solved)]
+    values = np.linspace(0, 1, n)[:, None].repeat(3, axis=1)
+    return SearchGraph(
+        states=np.zeros((n, 4), np.uint8),
+        count=np.ones(n, np.int64) if count is None else np.array(count),
+        member_values=values,
+        mean=values.mean(axis=1),
+        std=np.arange(n) / n,
+        child=child,
+        reward=np.zeros(child.shape),
+        terminal=marks[0],
+        solved=marks[1],
+        root_visits=np.zeros(n, np.int64),
+        root=0,
+        depth=depths_from(child, 0),
+    )
+
+
+#        0
+#      /   \
+#     1     2 -> back to 0
+#    / \    |
+#   3   4   4        3 stays where it is, 4 is an end
+GRAPH = make_graph([[1, 2], [3, 4], [0, 4], [3, 3], [-1, -1]], terminal=[4])
+
+
+def test_nodes_edges_and_marks():
+    view = view_graph(GRAPH, [0, 1], DeepSea())
+    kinds = {node.state: node.kind for node in view.nodes}
+    assert kinds == {0: "root", 1: "dead end", 2: "state", 3: "dead end", 4: "end"}
+    lines = {(edge.source, edge.target): edge.kind for edge in view.edges}
+    assert lines == {(0, 1): "path", (0, 2): "tree", (1, 3): "tree", (1, 4): "tree", (2, 0): "loop", (2, 4): "other"}
+    assert {node.state for node in view.nodes if node.is_on_path} == {0, 1}
+    assert [node.y for node in view.nodes] == [GRAPH.depth[node.state] for node in view.nodes]
+    assert view.num_hidden == 0
+
+
+def test_a_dead_end_leads_nowhere():
+    assert dead_ends(GRAPH, DeepSea()).tolist() == [False, True, False, True, False]
+    won = make_graph([[1, 2], [-1, -1], [2, 2]], terminal=[1], solved=[1])
+    assert dead_ends(won, DeepSea()).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("most", [1, 5, 40])
+def test_a_pruned_graph_keeps_the_most_visited_states_connected(most):
+    rng = np.random.default_rng(0)
+    n = 300
+    child = np.full((n, 2), -1)
+    for state in range(n // 2 - 1):
+        child[state] = [2 * state + 1, 2 * state + 2]
+    graph = make_graph(child, count=rng.integers(1, 50, n))
+    view = view_graph(graph, [0, 1, 3], DeepSea(), most)
+    kept = {node.state for node in view.nodes}
+    assert len(kept) == most
+    assert view.num_hidden == n - most
+    assert all(state == 0 or (state - 1) // 2 in kept for state in kept)
+    assert len({(node.x, node.y) for node in view.nodes}) == most
+    if most > 3:
+        assert {0, 1, 3} <= kept
+    drawn = graph_chart(view, "value", "/picture/{}", 0)["series"][0]
+    assert len(drawn["data"]) == most
+    assert len(drawn["links"]) == most - 1
+
+
+def test_shades_go_from_low_to_high():
+    low, middle, high = shade([0.0, 0.5, 1.0], "std")
+    assert (low, high) == ("#e3edf7", "#08306b")
+    assert middle not in (low, high)
+    assert len(set(shade([1.0, 1.0], "value"))) == 1
+    assert len(shade([np.nan, 1.0], "std")) == 2
+
+
+def test_every_member_is_a_dot():
+    from bathysphere.agents.loading import load_agent
+
+    report = load_agent("deep-sea").explain()
+    series = actions_chart(report)["series"]
+    assert len(series[-2]["data"]) == report.q.size
+    assert len(series[-1]["data"]) == len(report.q)
