@@ -11,7 +11,7 @@ from bathysphere.planning.named import changed_planner, named_planner, planner_n
 TRAINED = SearchConfig(passes=40, discount=0.97, risk_coef=3.0)
 
 
-@pytest.mark.parametrize("name", ["mcts", "best-first", "levin", "phs", "none"])
+@pytest.mark.parametrize("name", ["mcts", "best-first", "levin", "phs", "none", "expectimax"])
 def test_a_name_and_its_planner_belong_together(name):
     assert planner_name(named_planner(name)) == name
 

@@ -39,8 +39,8 @@ class RunOptions(RunConfig):
     config: Path | None = None
     """A file with fields of the config, as a run's config.json has them: .json, .toml or .yaml. Flags go before it."""
     planner: str | None = None
-    """Plan with another planner than the preset's: mcts, best-first, levin, phs or none. Its options are then
-    --search...."""
+    """Plan with another planner than the preset's: mcts, best-first, levin, phs, expectimax or none. Its
+    options are then --search...."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
     """Print one JSON object on stdout, and nothing else."""
     help_expert: tyro.conf.FlagCreatePairsOff[bool] = False

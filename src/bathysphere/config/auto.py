@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from bathysphere.config.run import CheckpointConfig, RunConfig
-from bathysphere.domains.base import Categories, Domain, DomainConfig, Explored, Features
+from bathysphere.domains.base import Categories, Chance, Domain, DomainConfig, Explored, Features
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.learning.replay import ReplayConfig
-from bathysphere.planning import SearchConfig
+from bathysphere.planning import ExpectimaxConfig, PlannerSettings, SearchConfig
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 _LARGEST_TABLE = 1_000_000  # entries per member
@@ -74,7 +75,7 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
     else:
         choices.append(Choice("values.scale 1", "random walks met no reward at all, so 1 is assumed"))
     risk_coef = 0.0 if look.near >= _NEAR else 3.0
-    search = SearchConfig(
+    search: PlannerSettings = SearchConfig(
         discount=discount,
         passes=passes,
         risk_coef=risk_coef,
@@ -93,6 +94,11 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
             "know yet",
         )
     )
+    if isinstance(domain, Chance):
+        num_subsampled = 10 if values.num_members >= 20 else None
+        search = ExpectimaxConfig(discount=discount, passes=passes, risk_coef=3.0, num_subsampled=num_subsampled)
+        learning = replace(learning, target="lookahead")
+        choices.append(Choice("planner expectimax", "the world has chance, and says how probable each outcome is"))
     run = RunConfig(
         preset=slug(domain.name),
         batch=batch,

@@ -112,9 +112,31 @@ class LearningModel(Protocol):
         ...
 
 
+class Outcomes(NamedTuple):
+    """Everything that may happen one step ahead of `n` states: up to C outcomes for each action."""
+
+    states: States  # uint8 [n, A, C, S]
+    probabilities: NDArray[np.float64]  # float64 [n, A, C], of each action 1 in all; 0 where there is no such outcome
+    rewards: NDArray[np.float64]  # float64 [n, A, C]
+    terminal: NDArray[np.bool_]  # bool [n, A, C]
+    solved: NDArray[np.bool_]  # bool [n, A, C]
+
+
+@runtime_checkable
+class Chance(Protocol):
+    """What a domain with chance offers besides: what may happen, and how probable it is.
+
+    `successors` then returns the likeliest outcome. Steps that are made are drawn from `outcomes`.
+    """
+
+    def outcomes(self, states: States) -> Outcomes:
+        """Returns all that may follow `states`, uint8 [n, S]. Pure, and always with the same C."""
+        ...
+
+
 @runtime_checkable
 class Domain(Model, Protocol):
-    """A deterministic, discrete world. Two states are equal iff their bytes are.
+    """A discrete world, deterministic unless it offers `Chance`. Two states are equal iff their bytes are.
 
     An action that is impossible in a state leaves the state unchanged; the planner's loop avoidance then never
     picks it. Terminal states must map to themselves with reward 0.

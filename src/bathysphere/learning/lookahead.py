@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, PartialModel, States
+from bathysphere.domains.base import Chance, Domain, Model, PartialModel, States
 from bathysphere.values.ensemble import Ensemble
 
 
@@ -13,8 +13,10 @@ def look_ahead(states: States, domain: Domain, model: Model, values: Ensemble, d
     """Returns what each member thinks the best action in `states`, uint8 [n, S], is worth: float32 [n, E].
 
     That is max over actions of reward + discount * the member's value of the successor, as it is now; 0 for an end, and
-    what the model says for an outcome that it does not know.
+    what the model says for an outcome that it does not know. With chance, its expectation.
     """
+    if isinstance(model, Chance):
+        return _expect(states, domain, model, values, discount)
     imagined = model.imagine(states) if isinstance(model, PartialModel) else None
     answer = model.successors(states) if imagined is None else imagined.successors
     shape = (*answer.rewards.shape, values.num_members)
@@ -23,4 +25,14 @@ def look_ahead(states: States, domain: Domain, model: Model, values: Ensemble, d
     if imagined is not None:
         ahead = np.where(imagined.is_known[:, :, None], ahead, imagined.values)
     best: NDArray[np.float32] = (answer.rewards[:, :, None] + discount * ahead).max(axis=1).astype(np.float32)
+    return best
+
+
+def _expect(states: States, domain: Domain, model: Chance, values: Ensemble, discount: float) -> NDArray[np.float32]:
+    answer = model.outcomes(states)
+    shape = (*answer.rewards.shape, values.num_members)
+    ahead = values.evaluate(domain.observe(answer.states.reshape(-1, domain.state_size))).reshape(shape)
+    worth = answer.rewards[..., None] + discount * np.where(answer.terminal[..., None], np.float32(0.0), ahead)
+    expected: NDArray[np.float64] = (answer.probabilities[..., None] * worth).sum(axis=2)
+    best: NDArray[np.float32] = expected.max(axis=1).astype(np.float32)
     return best

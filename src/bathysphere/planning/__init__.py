@@ -3,6 +3,7 @@
 from bathysphere.planning.best_first import BestFirst, BestFirstConfig
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
+from bathysphere.planning.expectimax import Expectimax, ExpectimaxConfig
 from bathysphere.planning.mcts import MCTS
 from bathysphere.planning.named import named_planner
 from bathysphere.planning.no_planner import NoPlanner, NoPlannerConfig
@@ -14,6 +15,8 @@ __all__ = [
     "BestFirst",
     "BestFirstConfig",
     "Episode",
+    "Expectimax",
+    "ExpectimaxConfig",
     "NoPlanner",
     "NoPlannerConfig",
     "Planner",

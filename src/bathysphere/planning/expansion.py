@@ -30,9 +30,18 @@ class BatchedExpansion:
       graphs: of the episodes.
       work: where costs are counted.
       episode_values: the values each episode began with, if episodes are planned with those.
+      rng: decides what really happens in a world with chance.
     """
 
-    def __init__(self, domain: Domain, graphs: Graphs, work: Work, episode_values: EpisodeValues | None) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        graphs: Graphs,
+        work: Work,
+        episode_values: EpisodeValues | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self._rng = rng
         self._domain, self._graphs, self._work, self._episode_values = domain, graphs, work, episode_values
         sizes = graphs.sizes
         if sizes.num_priors and episode_values is not None:
@@ -71,7 +80,7 @@ class BatchedExpansion:
         """Repairs what the model predicted wrongly, or not at all, about the steps to be made. Mutates: the graphs."""
         graphs, work = self._graphs, self._work
         slots = np.flatnonzero(active)
-        truth = take_steps(self._domain, graphs.root_states[slots], actions[slots])
+        truth = take_steps(self._domain, graphs.root_states[slots], actions[slots], self._rng)
         errors = np.zeros(len(MODEL_ERRORS) + 1, np.int64)
         num_new = kernels.correct(
             graphs.arena,

@@ -35,17 +35,18 @@ class RootReport:
     votes: NDArray[np.float64]  # [A], plurality votes of the drawn members, whatever the measure; 0 if excluded
     excluded: tuple[str | None, ...]  # per action why it may not be chosen, or None
     chosen: int  # the action that would be taken now
+    luck: NDArray[np.float64] | None = None  # [A], std over outcomes, inside members; None in a world without chance
 
     def table(self) -> str:
         """Returns the report as lines of text, best score first."""
         width = max(len("action"), *map(len, self.action_names))
-        lines = [
-            f"  {'action':<{width}} {'score':>10} {'mean':>10} {'std':>10} {'reward':>9} {'visits':>7} {'votes':>6}"
-        ]
+        head = f"  {'action':<{width}} {'score':>10} {'mean':>10} {'std':>10} {'reward':>9} {'visits':>7} {'votes':>6}"
+        lines = [head if self.luck is None else f"{head} {'luck':>10}"]
         for a in np.argsort(np.where(np.isnan(self.score), -np.inf, self.score))[::-1]:
             mark = ">" if a == self.chosen else " "
             score = f"{'-':>10}" if self.excluded[a] else f"{self.score[a]:>10.4g}"
             note = f"  {self.excluded[a]}" if self.excluded[a] else ""
+            note = note if self.luck is None else f" {self.luck[a]:>10.4g}{note}"
             lines.append(
                 f"{mark} {self.action_names[a]:<{width}} {score} "
                 f"{self.q[a].mean():>10.4g} {self.q[a].std():>10.4g} "

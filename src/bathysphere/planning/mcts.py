@@ -29,6 +29,7 @@ from bathysphere.planning.planner import (
     Work,
     num_drawn_members,
     play_all,
+    refuse_chance,
     register_planner,
 )
 from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
@@ -83,6 +84,7 @@ class MCTS:
     ) -> None:
         if batch < 1:
             raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
+        refuse_chance(domain)
         config = config or SearchConfig()
         self.domain, self.values, self.config = domain, values, config
         self.model: Model = domain if model is None else model
@@ -104,7 +106,7 @@ class MCTS:
         self._rng = np.random.default_rng(sequence)
         self._starts = EpisodeStarts(domain, stream, self._rng, num_episodes, worker, workers)
         self._episode_values = EpisodeValues(batch, values.num_members) if steady else None
-        self._batched = BatchedExpansion(domain, self.graphs, self.work, self._episode_values)
+        self._batched = BatchedExpansion(domain, self.graphs, self.work, self._episode_values, self._rng)
         self._compiled: compiled_rules.CompiledExpansion | None = None
         if not steady and not config.prior_coef and compiled_rules.has_rules(domain):
             self._compiled = compiled_rules.CompiledExpansion(domain, self.graphs, self.work)

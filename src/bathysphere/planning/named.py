@@ -9,6 +9,7 @@ from typing import Any
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.planning.best_first import BestFirstConfig
 from bathysphere.planning.config import PlannerSettings, SearchConfig
+from bathysphere.planning.expectimax import ExpectimaxConfig
 from bathysphere.planning.no_planner import NoPlannerConfig
 from bathysphere.storage.plain import to_plain
 
@@ -18,6 +19,7 @@ _NAMED: dict[str, PlannerSettings] = {
     "levin": BestFirstConfig(order="levin"),
     "phs": BestFirstConfig(order="phs"),
     "none": NoPlannerConfig(),
+    "expectimax": ExpectimaxConfig(),
 }
 
 

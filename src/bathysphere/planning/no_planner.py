@@ -17,7 +17,7 @@ from bathysphere.domains.base import Domain, Model, Starts, States
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.graph.risk import find_risk_measure
+from bathysphere.planning.graph.risk import check_measure, find_risk_measure
 from bathysphere.planning.graph.scoring import choose_by_values
 from bathysphere.planning.inspect import RootReport
 from bathysphere.planning.planner import ActionValues, Values, Work, num_drawn_members, register_planner
@@ -90,6 +90,7 @@ class NoPlanner:
         self.max_steps = config.max_steps or domain.max_steps
         num_members, num_drawn = values.num_members, num_drawn_members(config.num_subsampled, values)
         measure = find_risk_measure(config.risk)
+        check_measure(measure, num_drawn, float(config.risk_coef))
         self._measure = measure.kind == "joint", measure.address, float(config.risk_coef)
         self._scratch = np.ones(len(domain.action_names), np.bool_), np.empty((len(domain.action_names), num_drawn))
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
@@ -152,7 +153,7 @@ class NoPlanner:
     def act(self) -> list[Episode]:
         """Makes the chosen steps; returns the episodes that finished, in slot order."""
         slots = np.flatnonzero(self._active)
-        taken = take_steps(self.domain, self._root_states[slots], self._actions[slots])
+        taken = take_steps(self.domain, self._root_states[slots], self._actions[slots], self._rng)
         now = slots, self._length[slots]
         self._past_states[now] = self._root_states[slots]
         self._past_actions[now] = self._actions[slots]

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, States
+from bathysphere.domains.base import Chance, Domain, Model, States
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
@@ -260,6 +260,15 @@ def play_all(planner: Planner) -> list[Episode]:
     while planner.active.any():
         episodes += timed.step(planner)
     return sorted(episodes, key=lambda episode: episode.index)
+
+
+def refuse_chance(domain: Domain) -> None:
+    """Refuses a world with chance, for planners that take what they see once for what always happens."""
+    if isinstance(domain, Chance):
+        raise BathysphereError(
+            f"{domain.name} is a world with chance, and this planner is for worlds without. Use --planner expectimax, "
+            "or none."
+        )
 
 
 def num_drawn_members(wanted: int | None, values: Values) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, States
+from bathysphere.domains.base import Chance, Domain, States
 
 
 class RealSteps(NamedTuple):
@@ -19,11 +19,21 @@ class RealSteps(NamedTuple):
     solved: NDArray[np.bool_]  # [n]
 
 
-def take_steps(domain: Domain, states: States, actions: NDArray[np.int32]) -> RealSteps:
+def take_steps(domain: Domain, states: States, actions: NDArray[np.int32], rng: np.random.Generator) -> RealSteps:
     """Makes one step from each of `states`, uint8 [n, S], by `actions`, int32 [n].
 
     A domain answers for all actions at once; of its answer, only the chosen one is handed on.
+
+    Args:
+      rng: decides what happens in a world with chance; not touched otherwise.
     """
-    answer = domain.successors(states)
-    taken = np.arange(len(states)), actions
-    return RealSteps(answer.states[taken], answer.rewards[taken], answer.terminal[taken], answer.solved[taken])
+    rows = np.arange(len(states))
+    if isinstance(domain, Chance):
+        may_happen = domain.outcomes(states)
+        chances = np.cumsum(may_happen.probabilities[rows, actions], axis=1)
+        drawn = rng.random(len(states)) * chances[:, -1]
+        taken: tuple[NDArray[np.integer], ...] = rows, actions, (drawn[:, None] >= chances).sum(axis=1)
+        told = may_happen.states, may_happen.rewards, may_happen.terminal, may_happen.solved
+        return RealSteps(told[0][taken], told[1][taken], told[2][taken], told[3][taken])
+    answer, chosen = domain.successors(states), (rows, actions)
+    return RealSteps(answer.states[chosen], answer.rewards[chosen], answer.terminal[chosen], answer.solved[chosen])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.adapters.calling import user_code
 from bathysphere.domains.adapters.simulated import SimulatedDomain, is_factory
+from bathysphere.domains.adapters.tables import TableDomain, has_chance
 from bathysphere.domains.base import Categories, Features, ObservationSpec, States, Successors, as_rows
 from bathysphere.domains.user_code import where
 from bathysphere.domains.worlds import GymnasiumConfig
@@ -28,8 +29,10 @@ def from_gymnasium(
     key: str | Callable[[Any], Any] | None = None,
     max_steps: int | None = None,
     seeds: int | None = None,
-) -> SimulatedDomain:
-    """Returns a deterministic Gymnasium environment with discrete actions as a domain.
+) -> SimulatedDomain | TableDomain:
+    """Returns a Gymnasium environment with discrete actions as a domain: deterministic, or with published transitions.
+
+    Those are `env.unwrapped.P` of the toy-text environments, such as FrozenLake: a domain with chance. Of all others:
 
     How its state is copied is found out by trying: by its own get_state and set_state or clone_state and restore_state,
     by pickling, or by a deep copy. `findings` of the domain says what was found. Truncation is no end: time limits
@@ -59,9 +62,12 @@ def from_gymnasium(
     return SimulatedDomain(make, key=key, max_steps=max_steps, seeds=seeds)
 
 
-def make_gymnasium(config: GymnasiumConfig) -> SimulatedDomain:
-    """Returns the domain that a config describes."""
+def make_gymnasium(config: GymnasiumConfig) -> SimulatedDomain | TableDomain:
+    """Returns the domain that a config describes; with chance, if the environment publishes its transitions."""
     make = partial(_make_env, config)
+    env = make()
+    if has_chance(env):
+        return TableDomain.of_gymnasium(env, config)
     return SimulatedDomain(make, key=config.key, max_steps=config.max_steps, seeds=config.seeds, config=config)
 
 

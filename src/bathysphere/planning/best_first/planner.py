@@ -42,7 +42,7 @@ from bathysphere.planning.episode_values import checked_values
 from bathysphere.planning.expansion import checked_answer
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.risk import check_measure, find_risk_measure
-from bathysphere.planning.planner import PolicyValues, Values, Work, register_planner
+from bathysphere.planning.planner import PolicyValues, Values, Work, refuse_chance, register_planner
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.planning.words import WordRows
@@ -83,6 +83,7 @@ class BestFirst:
     ) -> None:
         if batch < 1:
             raise BathysphereError(f"batch is {batch}; expected at least 1 search at a time.")
+        refuse_chance(domain)
         if steady:
             raise BathysphereError(
                 "Best-first search plans with the newest values; learning.steady_values is for search mcts. Turn it "

@@ -1,0 +1,182 @@
+"""Planning in worlds with chance: against its plain twin, value iteration, and frequencies of what happens."""
+
+import numpy as np
+import pytest
+
+from bathysphere.domains import DeepSea, DeepSeaConfig
+from bathysphere.errors import BathysphereError
+from bathysphere.planning import MCTS, BestFirst, Expectimax, ExpectimaxConfig, NoPlanner
+from bathysphere.planning.inspect import root_report, search_graph
+from bathysphere.planning.planner import play_all
+from bathysphere.planning.real_steps import take_steps
+from tests.oracles.chance import OracleSearch, RandomMDP, optimal
+from tests.planning.test_no_planner import QTable
+
+
+class Table:
+    """A value function that looks its answers up: [states, E]."""
+
+    def __init__(self, table):
+        self.values, self.num_members = table.astype(np.float32), table.shape[1]
+
+    def evaluate(self, observations):
+        return self.values[observations[:, 0]]
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    "config",
+    [
+        ExpectimaxConfig(passes=6, risk_coef=2.0),
+        ExpectimaxConfig(passes=6, risk="vote", num_subsampled=3, max_depth=3),
+        ExpectimaxConfig(passes=6, risk="exponential", risk_coef=-1.0, aleatoric=-0.5, num_subsampled=2, discount=0.9),
+    ],
+)
+def test_every_pass_equals_the_plain_twin(config):
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        mdp = RandomMDP.draw(rng)
+        values = Table(rng.normal(size=(len(mdp.target), 4)))
+        planner = Expectimax(mdp, values, config, seed=seed)
+        arena = planner.graphs.arena
+        members = arena.members[0].tolist()
+        twin = OracleSearch(mdp, 0, values.values, config, members, int(arena.episodes["rng"][0]))
+        twin.rng.state = int(arena.episodes["rng"][0])
+        for _ in range(3):
+            planner.plan()
+            for _ in range(config.passes):
+                twin.one_pass()
+            graph = search_graph(planner, 0)
+            numbers = mdp.number(graph.states).tolist()
+            assert set(numbers) == set(twin.value)
+            assert len(numbers) == len(set(numbers))
+            for number, members_values in zip(numbers, graph.member_values, strict=True):
+                assert members_values == pytest.approx(twin.value[number], abs=1e-9)
+            assert int(planner.graphs.arena.episodes["rng"][0]) == twin.rng.state
+            report = root_report(planner, 0)
+            q, luck = twin.expectations(0)
+            assert report.q == pytest.approx(np.array(q), abs=1e-9)
+            assert report.luck == pytest.approx(np.array(luck), abs=1e-9)
+            assert report.score == pytest.approx(list(twin.scores(0).values()), abs=1e-9)
+            assert "luck" in report.table()
+
+
+def test_with_enough_passes_the_choice_is_that_of_value_iteration():
+    """Hundreds of small worlds. Members begin with values of their own, all too high, so that nothing is left out."""
+    rng = np.random.default_rng(1)
+    config = ExpectimaxConfig(passes=600, risk_coef=1.0, discount=0.8)
+    num_worlds = 0
+    for seed in range(200):
+        mdp = RandomMDP.draw(rng)
+        best, q = optimal(mdp, 0.8, sweeps=200)
+        values = Table(20.0 + rng.normal(size=(len(mdp.target), 3)))
+        planner = Expectimax(mdp, values, config, seed=seed)
+        planner.plan()
+        planner.act()
+        chosen = int(planner.actions[0])
+        assert q[0, chosen] == pytest.approx(best[0], abs=0.02)
+        num_worlds += 1
+    assert num_worlds == 200
+
+
+def test_a_world_without_chance_is_its_own_expectation():
+    """With one outcome everywhere there is no luck, and values are those of the deterministic world."""
+    rng = np.random.default_rng(2)
+    for seed in range(20):
+        mdp = RandomMDP.draw(rng)
+        mdp.target, mdp.reward = mdp.target[..., :1], mdp.reward[..., :1]
+        mdp.chance = np.ones_like(mdp.chance[..., :1])
+        planner = Expectimax(mdp, Table(rng.normal(size=(len(mdp.target), 3))), ExpectimaxConfig(passes=5), seed=seed)
+        planner.plan()
+        assert (root_report(planner, 0).luck == 0).all()
+
+
+def test_luck_is_no_uncertainty_unless_it_is_asked_for():
+    """A fair bet of 0 or 2 beside a sure 1: members agree on both, so the measure sees no difference; luck does."""
+    target = np.array([[[1, 1], [1, 1]], [[1, 1], [1, 1]]])
+    chance = np.array([[[0.5, 0.5], [1.0, 0.0]]] * 2)
+    reward = np.array([[[0.0, 2.0], [1.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
+    mdp = RandomMDP(target, chance, reward, np.array([False, True]))
+    for aleatoric, action in ((1.0, 0), (-1.0, 1)):
+        config = ExpectimaxConfig(risk_coef=100.0, aleatoric=aleatoric)
+        planner = Expectimax(mdp, Table(np.zeros((2, 3))), config)
+        planner.plan()
+        report = root_report(planner, 0)
+        assert report.q.mean(axis=1).tolist() == [1.0, 1.0]
+        assert report.q.std(axis=1).tolist() == [0.0, 0.0]
+        assert report.luck.tolist() == [1.0, 0.0]
+        planner.act()
+        assert planner.actions[0] == action
+
+
+def test_what_happens_is_as_probable_as_the_world_says():
+    rng = np.random.default_rng(3)
+    mdp = RandomMDP.draw(rng)
+    while mdp.target.shape[2] < 3 or len(mdp.target) < 6:
+        mdp = RandomMDP.draw(rng)
+    num = 20_000
+    states, actions = mdp.encode(np.zeros(num, np.int64)), np.zeros(num, np.int32)
+    taken = take_steps(mdp, states, actions, rng)
+    for after in range(len(mdp.target)):
+        probability = mdp.chance[0, 0][mdp.target[0, 0] == after].sum()
+        assert (mdp.number(taken.states) == after).mean() == pytest.approx(probability, abs=0.015)
+    assert set(taken.rewards.tolist()) <= set(mdp.reward[0, 0].tolist())
+
+
+@pytest.mark.parametrize("kind", ["expectimax", "none"])
+def test_episodes_are_possible_and_seeds_decide_them(kind):
+    rng = np.random.default_rng(4)
+    mdp = RandomMDP.draw(rng)
+
+    def play(seed):
+        if kind == "none":
+            values = QTable(np.zeros((*mdp.target.shape[:2], 3), np.float32))
+            return play_all(NoPlanner(mdp, values, num_episodes=6, seed=seed))
+        values = Table(np.zeros((len(mdp.target), 3)))
+        return play_all(Expectimax(mdp, values, ExpectimaxConfig(passes=3), batch=2, num_episodes=6, seed=seed))
+
+    for episode in play(0):
+        numbers = [*mdp.number(episode.states).tolist(), int(mdp.number(episode.last_state))]
+        for before, after, action in zip(numbers[:-1], numbers[1:], episode.actions, strict=True):
+            assert mdp.chance[before, action][mdp.target[before, action] == after].sum() > 0
+        assert episode.truncated == (not mdp.is_end[numbers[-1]])
+    told = [[e.states.tolist() for e in play(seed)] for seed in (0, 0, 1)]
+    assert told[0] == told[1] != told[2]
+
+
+def test_a_saved_search_goes_on_bit_for_bit():
+    mdp = RandomMDP.draw(np.random.default_rng(5))
+    values = Table(np.random.default_rng(0).normal(size=(len(mdp.target), 3)))
+
+    def make():
+        return Expectimax(mdp, values, ExpectimaxConfig(passes=4, risk_coef=1.0), batch=3, seed=2)
+
+    whole, parted, resumed = make(), make(), make()
+    whole.step(7)
+    parted.step(7)
+    resumed.load_state_dict(parted.state_dict())
+    whole.step(9)
+    resumed.step(9)
+    one, other = whole.state_dict(), resumed.state_dict()
+    assert one.keys() == other.keys()
+    assert all((one[name] == other[name]).all() for name in one)
+
+
+def test_what_does_not_go_together_is_refused():
+    mdp, sea = RandomMDP.draw(np.random.default_rng(0)), DeepSea(DeepSeaConfig(size=4))
+    values = Table(np.zeros((len(mdp.target), 2)))
+    for planner in (MCTS, BestFirst):
+        with pytest.raises(BathysphereError, match="a world with chance"):
+            planner(mdp, values)
+    with pytest.raises(BathysphereError, match="offers no outcomes"):
+        Expectimax(sea, values)
+    with pytest.raises(BathysphereError, match="leave out model"):
+        Expectimax(mdp, values, model=sea)
+    with pytest.raises(BathysphereError, match="batch is 0"):
+        Expectimax(mdp, values, batch=0)
+    with pytest.raises(BathysphereError, match="passes is 0"):
+        ExpectimaxConfig(passes=0)
+    with pytest.raises(BathysphereError, match="max_depth is 0"):
+        ExpectimaxConfig(max_depth=0)
+    with pytest.raises(BathysphereError, match="aleatoric is inf"):
+        ExpectimaxConfig(aleatoric=float("inf"))
