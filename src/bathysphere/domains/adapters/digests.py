@@ -11,7 +11,7 @@ import pickle
 import random
 import types
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 
 SIZE = 16  # bytes
 _REMEMBERED = 1 << 14  # parts whose digest is known by their pickled form
-_GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 
 
 def digest(data: bytes) -> bytes:
@@ -37,25 +37,32 @@ class PartDigests:
 
     def __init__(self) -> None:
         self._known: dict[bytes, bytes] = {}
+        self._fixed: dict[int, bytes] = {}  # by the id of parts that do not change
 
-    def of(self, objects: list[Any], left_out: frozenset[str] = frozenset()) -> bytes:
+    def of(self, objects: list[Any], fixed: Collection[int] = ()) -> bytes:
         """Returns one digest of the attributes of `objects`, which may refer to each other.
 
         Args:
           objects: whose attributes count.
-          left_out: names of attributes that do not.
+          fixed: ids of attributes' values that stay what they are as long as this is passed.
         """
         parts = [
-            self._part(value, objects)
+            self._fixed_part(value, objects) if id(value) in fixed else self._part(value, objects)
             for thing in objects
-            for name, value in sorted(vars(thing).items(), key=itemgetter(0))
-            if name not in left_out and not any(value is each for each in objects)
+            for _, value in sorted(vars(thing).items(), key=itemgetter(0))
+            if not any(value is each for each in objects)
         ]
         return digest(b"".join(parts))
 
+    def _fixed_part(self, value: Any, objects: list[Any]) -> bytes:
+        part = self._fixed.get(id(value))
+        if part is None:
+            part = self._fixed[id(value)] = self._part(value, objects)
+        return part
+
     def _part(self, value: Any, objects: list[Any]) -> bytes:
         """Returns bytes that stand for a part: a digest, or itself if it is short."""
-        if isinstance(value, _SHORT + _GENERATORS) or _is_description(value):
+        if isinstance(value, _SHORT + GENERATORS) or is_description(value):
             written = list[bytes]()
             _write(value, written, {})
             return written[0]
@@ -72,15 +79,15 @@ class PartDigests:
         return known
 
 
-def generators_in(*things: Any) -> list[Any]:
-    """Returns all random generators that objects refer to, each once."""
-    found, met, waiting = list[Any](), set[int](), list(things)
+def generators_in(*things: Any, but: Iterable[int] = ()) -> list[Any]:
+    """Returns all random generators that objects refer to, each once, but not through objects with the ids `but`."""
+    found, met, waiting = list[Any](), set(but), list(things)
     while waiting:
         thing = waiting.pop()
-        if id(thing) in met or isinstance(thing, _ATOMS):
+        if id(thing) in met or isinstance(thing, ATOMS):
             continue
         met.add(id(thing))
-        if isinstance(thing, _GENERATORS):
+        if isinstance(thing, GENERATORS):
             found.append(thing)
         else:
             waiting.extend(_parts_of(thing))
@@ -97,12 +104,13 @@ def reseed(generators: list[Any], seed: int) -> None:
             generator.seed((seed + 1_000_003 * number) % 2**32)
 
 
-_ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, type, types.FunctionType, types.ModuleType)
+ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, type, types.FunctionType, types.ModuleType)
 _SHORT = (type(None), bool, int, float, str)
 _SKIPPED = ("gymnasium.spaces.", "gymnasium.envs.registration")  # descriptions, no state
 
 
-def _is_description(thing: Any) -> bool:
+def is_description(thing: Any) -> bool:
+    """Tells whether a thing describes an environment, and is no part of its state."""
     return type(thing).__module__.startswith(_SKIPPED)
 
 
@@ -140,7 +148,7 @@ def _write(thing: Any, out: list[bytes], met: dict[int, int]) -> None:
         _write_bytes(b"m", thing.__name__.encode(), out)
     elif isinstance(thing, frozenset):
         _write_items(b"S", sorted(_contents(each, met) for each in thing), out, met)
-    elif isinstance(thing, _GENERATORS) or _is_description(thing):
+    elif isinstance(thing, GENERATORS) or is_description(thing):
         out.append(b"-")
     elif id(thing) in met:
         out.append(b"#%d;" % met[id(thing)])
@@ -207,5 +215,5 @@ def _parts_of(thing: Any) -> Iterator[Any]:
     elif isinstance(thing, np.ndarray):
         if thing.dtype == object:
             yield from thing.flat
-    elif not _is_description(thing):
+    elif not is_description(thing):
         yield from _attributes(thing).values()

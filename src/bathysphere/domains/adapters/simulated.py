@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ _SNAPSHOT_BYTES = 1 << 28  # of all snapshots that are kept
 _LOOSE_SNAPSHOT = 1 << 16  # what one counts that is no bytes
 _GIVEN, _MOST_GIVEN = -1, 1024  # number of the origin of states from other environments; how many are kept
 _FIRST_SEEDS = 4  # resets that are tried
+
+Thing = TypeVar("Thing")
 
 
 class _Place(NamedTuple):
@@ -121,16 +123,8 @@ class SimulatedDomain:
                 f"{self.name} shows an observation only when it steps, so that its state cannot be read from outside. "
                 "Give the environment a method _get_obs() that returns the present one."
             )
-        simulator, kept = self._simulator, self._simulator.env
-        saved = simulator.way.save(env)
-        try:
-            simulator.load(saved)
-            mask = simulator.settle()
-            with user_code(self._view):
-                row = self._row(Step(view_of(simulator, self._view), 0.0, False, False, mask))
-            place = _Place(simulator.save(), mask)
-        finally:
-            simulator.env = kept
+        view = self._view
+        row, place = self._unless_shared_changes(lambda: self._read(env, view))
         key = digests.digest(row)
         self._origins.add(key, None, _GIVEN)
         if len(self._given) >= _MOST_GIVEN:
@@ -146,6 +140,18 @@ class SimulatedDomain:
         """Adds what the `state_dict` of domains like this one returned."""
         self._origins.load_state_dicts(states)
 
+    def _read(self, env: Any, view: str) -> tuple[bytes, _Place]:
+        """Returns the row and the place of the state that another environment is in."""
+        simulator, kept = self._simulator, self._simulator.env
+        try:
+            simulator.load(simulator.way.save(env))
+            mask = simulator.settle()
+            with user_code(view):
+                row = self._row(Step(view_of(simulator, view), 0.0, False, False, mask))
+            return row, _Place(simulator.save(), mask)
+        finally:
+            simulator.env = kept
+
     def _reset(self, seed: int) -> bytes:
         """Begins an episode; returns the row of its first state."""
         row = self._row(self._simulator.reset(seed))
@@ -157,13 +163,24 @@ class SimulatedDomain:
         key = digests.digest(data)
         known = self._memory.get(key)
         if known is None:
-            known = self._try_actions(data, key)
+            known = self._unless_shared_changes(lambda: self._try_actions(data, key))
             self._memory.put(key, known)
         elif self._origins.touch(key) is None:
             raise _forgotten(self.name)
         for action, child in enumerate(known.keys):
             self._origins.add(child, key, action)
         return known
+
+    def _unless_shared_changes(self, make: Callable[[], Thing]) -> Thing:
+        """Returns what `make` makes; has it made again by whole copies if something changes that copies share."""
+        made = make()
+        if not self._simulator.shared.has_changed():
+            return made
+        self._simulator.share_no_more()
+        self._places.clear()
+        self._given.clear()
+        self._places_bytes = 0
+        return make()
 
     def _try_actions(self, data: bytes, key: bytes) -> Transitions:
         """Makes every step out of a state."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.adapters.calling import shown, user_code
 from bathysphere.domains.adapters.digests import PartDigests, digest, digest_of, generators_in, reseed
+from bathysphere.domains.adapters.sharing import Shared
 from bathysphere.errors import WorldError
 
 _ACCESS = (("clone_state", "restore_state"), ("get_state", "set_state"))  # names under which environments offer it
@@ -73,17 +74,24 @@ class Access:
 
 
 class Pickled:
-    """Pickles the environment with all its wrappers."""
+    """Pickles the environment with all its wrappers.
+
+    Args:
+      shared: what is left out of copies.
+    """
 
     name = "pickling"
 
+    def __init__(self, shared: Shared | None = None) -> None:
+        self._shared = shared or Shared()
+
     def save(self, env: Any) -> Any:
         """Returns bytes."""
-        return pickle.dumps(env, pickle.HIGHEST_PROTOCOL)
+        return self._shared.dumps(env)
 
     def load(self, env: Any, saved: Any) -> Any:
         """Returns a new environment."""
-        return pickle.loads(saved)
+        return self._shared.loads(saved)
 
 
 class Copied:
@@ -110,6 +118,7 @@ class Simulator:
     def __init__(self, env: Any) -> None:
         self.env = env
         self.way: Way = Pickled()
+        self.shared = Shared()
         self.held: list[Counter] = []  # counters that are no part of the state: they are kept as after a reset
         space = env.action_space
         if not hasattr(space, "n") or not hasattr(space, "start"):
@@ -160,6 +169,12 @@ class Simulator:
         """Goes back to the state of a snapshot."""
         self.env = self.way.load(self.env, saved)
 
+    def share_no_more(self) -> None:
+        """Makes copies whole from now on; those that were made before are of no use."""
+        self.shared, self._digests = Shared(), PartDigests()
+        if isinstance(self.way, Pickled):
+            self.way = Pickled()
+
     def settle(self) -> NDArray[np.bool_] | None:
         """Sets counters back in an environment that came from elsewhere; returns which actions are possible."""
         self._hold()
@@ -186,11 +201,11 @@ class Simulator:
         if isinstance(self.way, Access):
             saved = self.way.save(self.env)
             return digest_of(pickle.loads(saved) if isinstance(saved, bytes) else saved)
-        return self._digests.of(self.chain())
+        return self._digests.of(self.chain(), self.shared.numbers)
 
     def disturb_generators(self, seed: int) -> None:
         """Sets every random generator that the environment refers to to another stream."""
-        reseed(generators_in(*self.chain()), seed)
+        reseed(generators_in(*self.chain(), but=self.shared.numbers), seed)
 
     def _hold(self) -> None:
         if self.held:
@@ -229,15 +244,15 @@ def seeded(seed: int) -> Iterator[None]:
         np.random.set_state(kept_numpy)  # noqa: NPY002
 
 
-def ways_of(env: Any) -> list[Way]:
+def ways_of(simulator: Simulator) -> list[Way]:
     """Returns the ways to try, the best first."""
-    inner = env.unwrapped
+    inner = simulator.env.unwrapped
     offered = [
         Access(get, put)
         for get, put in _ACCESS
         if callable(getattr(inner, get, None)) and callable(getattr(inner, put, None))
     ]
-    return [*offered, Pickled(), Copied()]
+    return [*offered, Pickled(simulator.shared), Copied()]
 
 
 def _is_success(reward: float, info: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bathysphere.domains.adapters.digests import digest_of
+from bathysphere.domains.adapters.sharing import Constants, Shared
 from bathysphere.domains.adapters.simulator import Access, Counter, Simulator, Step, Way, seeded, ways_of
 from bathysphere.domains.base import Finding
 from bathysphere.errors import BathysphereError, WorldError
@@ -67,6 +68,7 @@ def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Foun
     walks = [_walk(simulator, seed, np.random.default_rng(seed)) for seed in seeds[:_WALKS]]
     for number, walk in enumerate(walks):
         _check_again(simulator, walk, 1000 + number)
+    share(simulator, walks)
     findings = [_choose_way(simulator, walks)]
     findings += _hold_counters(simulator, walks)
     if simulator.held:  # what counts steps no longer tells states apart
@@ -77,6 +79,21 @@ def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Foun
         key = chosen
     examples = [step.observation for walk in walks for step in walk.steps]
     return Found(key, examples, findings, _find_view(simulator, walks))
+
+
+def share(simulator: Simulator, walks: Sequence[Walk]) -> None:
+    """Finds out what stays the same object with the same contents, through resets too. Sets the simulator's `shared`.
+
+    Whether it still does is asked again whenever steps were made, so that no answer depends on it.
+    """
+    simulator.reset(walks[0].seed)
+    constants = Constants(simulator.chain())
+    for walk in walks:
+        simulator.reset(walk.seed)
+        for action in walk.actions:
+            simulator.step(action)
+        constants.keep_unchanged(simulator.chain())
+    simulator.shared = Shared(constants.values())
 
 
 def view_of(simulator: Simulator, name: str) -> Any:
@@ -171,9 +188,12 @@ def _check_again(simulator: Simulator, walk: Walk, seed: int) -> None:
 def _choose_way(simulator: Simulator, walks: list[Walk]) -> Finding:
     """Finds the first way of copying that works."""
     failures: list[tuple[Way, WorldError]] = []
-    for way in ways_of(simulator.env):
+    for way in ways_of(simulator):
         simulator.way = way
         failure = _failure(simulator, walks)
+        if simulator.shared.has_changed():
+            simulator.share_no_more()
+            failure = _failure(simulator, walks)
         if failure is None:
             rest = "".join(f"; {tried.name} did not: {error.seen}" for tried, error in failures)
             return Finding(f"copies by {way.name}", f"the first way that led to the same steps as no copy{rest}")
