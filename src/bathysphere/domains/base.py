@@ -349,6 +349,43 @@ class Remembers(Protocol):
         ...
 
 
+class StateMap(NamedTuple):
+    """States that have a place on a map, such as all cells in which somebody could stand."""
+
+    name: str
+    states: States  # uint8 [n, S]
+    cells: NDArray[np.float64]  # [n, 2], row and column of each; whole numbers are the middles of cells
+    shape: tuple[int, int]  # height and width of the map, in cells
+    arrows: NDArray[np.float64] | None = None  # [n], degrees to turn an upward arrow clockwise; None draws cells
+    picture: NDArray[np.uint8] | None = None  # uint8 [height, width, 3], what lies below the map
+
+
+@runtime_checkable
+class WithMaps(Protocol):
+    """What a domain may offer to show what an ensemble knows: where states lie that differ in one thing."""
+
+    def state_maps(self, state: States) -> list[StateMap]:
+        """Returns maps of states that are like `state`, uint8 [S], but for what the map varies."""
+        ...
+
+
+class TrainingMap(NamedTuple):
+    """A map as it was at a moment of training."""
+
+    name: str
+    env_steps: int | None  # the moment; None: over all of training
+    values: NDArray[np.float64]  # [height, width]; nan where there is none
+
+
+@runtime_checkable
+class MapsOfTraining(Protocol):
+    """What an observer may offer besides: maps that it has made, for others to draw."""
+
+    def training_maps(self) -> list[TrainingMap]:
+        """Returns the maps so far, oldest first."""
+        ...
+
+
 class FinishedEpisode(Protocol):
     """What observers see of an episode of T steps. The state reached last is not among `states`."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bathysphere.domains.base import StateMap
 from bathysphere.planning.inspect import RootReport
 from bathysphere.plots import BLUE, GOLD, GREY, ORANGE
 from bathysphere.studio.curves import Curve
@@ -194,3 +195,57 @@ def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = Non
 
 def _short(number: float) -> float:
     return float(f"{number:.6g}")
+
+
+def map_chart(shown: StateMap, values: Any, ramp: str) -> dict[str, Any]:
+    """Returns a chart of a map: a cell, or an arrow, for each state, shaded by its number."""
+    height, width = shown.shape
+    told = zip(shown.cells, values, strict=True)
+    points: list[dict[str, Any]] = [{"value": [_short(c), _short(r), _short(v)]} for (r, c), v in told]
+    low, high = (float(np.min(values)), float(np.max(values))) if len(points) else (0.0, 1.0)
+    plane = _plane(height, width, low, high, ramp)
+    if shown.arrows is not None:
+        for point, turn in zip(points, shown.arrows, strict=True):
+            point["symbolRotate"] = -float(turn)
+    size = f"() => Math.max(4, Math.min(46, 0.5 * {_SIDE} / {max(height, width)}))"
+    if shown.arrows is not None:
+        series = {"type": "scatter", "symbol": "triangle", ":symbolSize": size, "data": points}
+        edge = {"borderColor": "#ffffff", "borderWidth": 1.5}
+        return {**plane, "series": [{**series, "xAxisIndex": 1, "yAxisIndex": 1, "itemStyle": edge}]}
+    return {**plane, "series": [{"type": "heatmap", "data": points, "itemStyle": {"opacity": 0.8}}]}
+
+
+def training_map_chart(values: Any, top: float) -> dict[str, Any]:
+    """Returns a chart of a map at a moment of training, shaded from 0 to `top`."""
+    height, width = values.shape
+    rows, columns = np.nonzero(np.isfinite(values))
+    told = zip(rows.tolist(), columns.tolist(), values[rows, columns], strict=True)
+    points = [[column, row, _short(value)] for row, column, value in told]
+    return {**_plane(height, width, 0.0, top, "std"), "series": [{"type": "heatmap", "data": points}]}
+
+
+_SIDE = 430  # pixels of a map
+
+
+def _plane(height: int, width: int, low: float, high: float, ramp: str) -> dict[str, Any]:
+    """Returns axes of a map, which are not drawn: by cell, and by number for what lies between cells."""
+    x = {"type": "category", "data": list(range(width)), "show": False}
+    y = {"type": "category", "data": list(range(height)), "show": False, "inverse": True}
+    return {
+        "animation": False,
+        "grid": {"left": 0, "right": 0, "top": 0, "bottom": 0},
+        "tooltip": {
+            "confine": True,
+            ":formatter": "p => `row ${p.value[1]}, column ${p.value[0]}: ${p.value[2].toPrecision(4)}`",
+        },
+        "xAxis": [x, {"type": "value", "min": -0.5, "max": width - 0.5, "show": False}],
+        "yAxis": [y, {"type": "value", "min": -0.5, "max": height - 0.5, "show": False, "inverse": True}],
+        "visualMap": {
+            "show": False,
+            "type": "continuous",
+            "min": low,
+            "max": max(high, low + 1e-9),
+            "dimension": 2,
+            "inRange": {"color": list(RAMPS[ramp])},
+        },
+    }

@@ -15,9 +15,10 @@ from nicegui import ui
 
 from bathysphere.errors import BathysphereError
 from bathysphere.studio.guard import LOOPBACK, Guard
-from bathysphere.studio.pages import runs, search, watch
+from bathysphere.studio.pages import runs, search, studies, unknown, watch
 from bathysphere.studio.pages.parts import STATIC
 from bathysphere.studio.studio import Studio
+from bathysphere.studio.study_view import picture_file
 
 _ANY = ("0.0.0.0", "::")  # addresses that mean all of this machine's
 
@@ -47,7 +48,8 @@ def make_app(studio: Studio) -> Any:
     application = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     pages_app.add_static_files("/static", STATIC)
     pages_app.add_api_route("/picture/{session}/{key}", _pictures(studio), methods=["GET"])
-    for page in (runs, watch, search):
+    pages_app.add_api_route("/drawn/{name:path}", _drawn(studio), methods=["GET"])
+    for page in (runs, watch, search, unknown, studies):
         page.register(studio)
     icon = STATIC / "icon.svg"
     ui.run_with(
@@ -74,6 +76,19 @@ def _pictures(studio: Studio) -> Callable[[str, str], Response]:
         return Response(content, media_type="image/png", headers={"cache-control": "max-age=3600"})
 
     return picture
+
+
+def _drawn(studio: Studio) -> Callable[[str], Response]:
+    """Returns what answers a request for a picture that a study has drawn."""
+
+    def drawn(name: str) -> Response:
+        try:
+            content = picture_file(studio.folder, name).read_bytes()
+        except (BathysphereError, OSError) as error:
+            return Response(str(error), 404)
+        return Response(content, media_type="image/png")
+
+    return drawn
 
 
 class _Server(uvicorn.Server):

@@ -21,12 +21,13 @@ from bathysphere.domains.base import (
     DomainConfig,
     ObservationSpec,
     Observer,
+    StateMap,
     States,
     Successors,
     as_rows,
 )
 from bathysphere.domains.deep_sea.picture import draw_dive
-from bathysphere.domains.deep_sea.uncertainty import UncertaintyMaps
+from bathysphere.domains.deep_sea.uncertainty import MAX_SIDE, UncertaintyMaps
 from bathysphere.domains.registry import register_domain
 from bathysphere.errors import BathysphereError
 
@@ -137,6 +138,16 @@ class DeepSea:
         return (
             "Which action steers right differs from cell to cell, so → may steer left: that is what has to be learnt."
         )
+
+    def state_maps(self, state: States) -> list[StateMap]:
+        """Returns the map of all cells from which a dive goes on; of large seas none."""
+        side = self.max_steps + 1
+        if side > MAX_SIDE:
+            return []
+        rows, columns = np.nonzero(np.tri(side, dtype=np.bool_)[:-1])
+        cells = np.stack([rows, columns], axis=1)
+        states = np.ascontiguousarray(cells.astype("<u2")).view(np.uint8)
+        return [StateMap("diver", states, cells.astype(np.float64), (side, side))]
 
     def text(self, state: States) -> str:
         """Draws the cells a dive can reach as dots, the diver as `o` and the treasure as `$`."""

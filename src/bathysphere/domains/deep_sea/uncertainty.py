@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import FinishedEpisode, States
+from bathysphere.domains.base import FinishedEpisode, States, TrainingMap
 from bathysphere.plots import GOLD, INK, ROCK
 from bathysphere.storage.state import require
 
@@ -65,6 +65,11 @@ class UncertaintyMaps:
         if self.steps[-1:] != [env_steps]:
             self._take(env_steps)
         return {"uncertainty.png": uncertainty_figure(self.steps, self.maps, solved_step)}
+
+    def training_maps(self) -> list[TrainingMap]:
+        """Returns the maps so far, oldest first."""
+        told = zip(self.steps, self.maps, strict=True)
+        return [TrainingMap("standard deviation", step, std.astype(np.float64)) for step, std in told]
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything as arrays."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Categories, DomainConfig, ObservationSpec, States, Successors, as_rows
+from bathysphere.domains.base import Categories, DomainConfig, ObservationSpec, StateMap, States, Successors, as_rows
 from bathysphere.domains.registry import register_domain
 from bathysphere.domains.sokoban import deadlocks, hindsight, rules
 from bathysphere.domains.sokoban.board_cache import cache_folder
@@ -17,6 +17,7 @@ from bathysphere.domains.sokoban.formats import read_levels
 from bathysphere.domains.sokoban.generator import GeneratorConfig, generate
 from bathysphere.domains.sokoban.levels import Level, grid_text, pad
 from bathysphere.domains.sokoban.lost_sets import lost_sets
+from bathysphere.domains.sokoban.maps import state_maps
 from bathysphere.domains.sokoban.rules import ACTION_NAMES, COLUMN_STEPS, NUM_CODES, ROW_STEPS, Rewards
 from bathysphere.domains.sokoban.tiles import draw_board
 from bathysphere.errors import BathysphereError
@@ -148,6 +149,10 @@ class Sokoban:
     def text_styles(self) -> dict[str, str]:
         """Boxes at home are green, others yellow."""
         return {"#": "bright_black", "[@+]": "bold cyan", r"\$": "bold yellow", r"\*": "bold green", r"\.": "red"}
+
+    def state_maps(self, state: States) -> list[StateMap]:
+        """Returns maps of where the player could stand, and of the single pushes that are possible from here."""
+        return state_maps(state.reshape(self.shape))
 
     def text(self, state: States) -> str:
         """Draws the board with XSB characters."""

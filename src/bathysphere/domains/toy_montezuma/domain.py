@@ -8,11 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import DomainConfig, Features, ObservationSpec, Observer, States, Successors, as_rows
+from bathysphere.domains.base import (
+    DomainConfig,
+    Features,
+    ObservationSpec,
+    Observer,
+    StateMap,
+    States,
+    Successors,
+    as_rows,
+)
 from bathysphere.domains.registry import register_domain
 from bathysphere.domains.toy_montezuma import rules, tiles
 from bathysphere.domains.toy_montezuma.maps import CHARACTERS, DOOR, FLOOR, KEY, load_map
-from bathysphere.domains.toy_montezuma.visits import Visits
+from bathysphere.domains.toy_montezuma.visits import Visits, moved_everywhere
 from bathysphere.errors import BathysphereError
 
 
@@ -162,6 +171,14 @@ class ToyMontezuma:
             r"\^": "bold red",
             "G": "bold green",
         }
+
+    def state_maps(self, state: States) -> list[StateMap]:
+        """Returns the map of all cells in which the explorer could be, with the keys and doors of `state`."""
+        cells = np.argwhere(np.isin(self.world.tiles, (FLOOR, KEY, DOOR)))
+        states = moved_everywhere(self, state)[cells[:, 0], cells[:, 1]]
+        height, width = self.world.tiles.shape
+        picture = self.render_world(state)
+        return [StateMap("explorer", states, cells.astype(np.float64), (height, width), None, picture)]
 
     def text(self, state: States) -> str:
         """Draws the room with the characters of the map notation, the explorer as `@`."""

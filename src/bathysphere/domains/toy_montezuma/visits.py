@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import FinishedEpisode, States
+from bathysphere.domains.base import FinishedEpisode, States, TrainingMap
 from bathysphere.domains.toy_montezuma import rules
 from bathysphere.domains.toy_montezuma.maps import DOOR, FLOOR, KEY
 from bathysphere.plots import INK
@@ -37,7 +37,7 @@ class Visits:
     def __init__(self, domain: ToyMontezuma, evaluate: Callable[[States], NDArray[np.float32]]) -> None:
         self._domain, self._evaluate = domain, evaluate
         self.cells = np.zeros(domain.world.tiles.shape, np.int64)
-        self.states = _untouched(domain)
+        self.states = moved_everywhere(domain, domain.initial(1, np.random.default_rng(0))[0])
         self._rooms = np.zeros(len(domain.rooms), np.bool_)
         self._total, self._episodes = 0, 0  # rooms of all episodes, summed, and how many episodes
         self._row = (0, 0)  # the same at the last row of the metrics
@@ -103,6 +103,14 @@ class Visits:
         std[is_floor] = self._evaluate(self.states[is_floor]).std(axis=1)
         return std
 
+    def training_maps(self) -> list[TrainingMap]:
+        """Returns the visits to every cell, and how far members differ at the states last seen there."""
+        visits = np.where(self.cells > 0, np.log10(np.maximum(self.cells, 1)) + 1, np.nan)
+        return [
+            TrainingMap("visits (1 + their logarithm, base 10)", None, visits),
+            TrainingMap("standard deviation where it was last", None, self.std_map()),
+        ]
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything as arrays."""
         counts = np.array([self._total, self._episodes, *self._row])
@@ -123,13 +131,13 @@ class Visits:
         self._row = (row[0], row[1])
 
 
-def _untouched(domain: ToyMontezuma) -> States:
-    """Returns the start state moved to every cell of the map, uint8 [height, width, S]."""
+def moved_everywhere(domain: ToyMontezuma, state: States) -> States:
+    """Returns `state`, uint8 [S], with the explorer moved to every cell of the map: uint8 [height, width, S]."""
     height, width = domain.world.tiles.shape
     room_width, room_height = domain.world.room_size
     first_x, first_y = domain.world.first_room
     y, x = np.indices((height, width))
-    states = np.tile(domain.initial(1, np.random.default_rng(0)), (height, width, 1))
+    states = np.tile(state, (height, width, 1))
     states[..., rules.ROOM_X], states[..., rules.CELL_X] = first_x + x // room_width, x % room_width
     states[..., rules.ROOM_Y], states[..., rules.CELL_Y] = first_y + y // room_height, y % room_height
     return states
