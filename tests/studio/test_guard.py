@@ -29,7 +29,7 @@ def ask(url, path="/", method="GET", body=None, **headers):
             connection.putheader(name, value)
     connection.endheaders(body)
     answer = connection.getresponse()
-    text = "" if answer.status == 101 else answer.read().decode()
+    text = "" if answer.status == 101 else answer.read().decode(errors="replace")
     connection.close()
     return answer.status, text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,7 +37,6 @@ class Thought:
     plan: tuple[int, ...]  # actions to come; the first one is the choice
     plan_states: NDArray[np.int64]  # [T], where in the graph they start
     open_states: OpenStates | None  # of best-first search
-    seconds: float
 
     @property
     def choice(self) -> int | None:
@@ -119,8 +117,7 @@ class Watched:
             raise BathysphereError("The episode is over; there is nothing to plan.")
         known = self._thoughts.get((self.step, budget))
         if known is None:
-            began = time.perf_counter()
-            known = replace(self._think(budget), seconds=time.perf_counter() - began)
+            known = self._think(budget)
             if len(self._thoughts) > 8:
                 self._thoughts.pop(next(iter(self._thoughts)))
             self._thoughts[self.step, budget] = known
@@ -211,7 +208,6 @@ class Watched:
                 plan=tuple(found.plan.tolist()),
                 plan_states=found.plan_states,
                 open_states=read_open(planner.store, 0),
-                seconds=0.0,
             )
         if isinstance(planner, MCTS) and isinstance(settings, SearchConfig):
             passes = min(budget or settings.passes, settings.passes)
@@ -224,13 +220,13 @@ class Watched:
             action = int(planner.actions[0])
             graph = planner.search_graph(0)
             root = np.array([graph.root])
-            return Thought(self.episode.state, 0, 0, graph, None, None, (action,), root, None, 0.0)
+            return Thought(self.episode.state, 0, 0, graph, None, None, (action,), root, None)
 
     def _told(self, report: RootReport, graph: SearchGraph, budget: int, most: int) -> Thought:
         plan, states = best_line(graph, report.chosen)
         weight = self.settings.episode_penalty if isinstance(self.settings, SearchConfig) else 0.0
         penalty = weight * graph.root_visits[graph.child[graph.root]].astype(np.float64)
-        return Thought(self.episode.state, budget, most, graph, report, penalty, plan, states, None, 0.0)
+        return Thought(self.episode.state, budget, most, graph, report, penalty, plan, states, None)
 
     def _keep(self, planner: Planner) -> None:
         """Keeps a planner for the way back; of too many every second one is let go."""

@@ -66,7 +66,7 @@ class RunsPage:
         self.opened: str | None = None
         self.curves: list[Curve] = []
         self.smoothing, self.by_group = 0.0, True
-        with frame("Runs", f"All runs in {studio.folder.path}.") as beside:
+        with frame("Runs", f"All runs in the folder {studio.folder.path.name}.") as beside:
             with beside:
                 button("Start a run", self._ask, main=True)
             self.form = self._make_form()

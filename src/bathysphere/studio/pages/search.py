@@ -158,7 +158,7 @@ class SearchPage:
         self.thought = session.thought = await self.studio.thinking(watched.think, self.budget)
         thought = self.thought
         names = watched.agent.domain.action_names
-        self.told.set_text(f"Step {watched.step}. {sentence(thought, names)} ({1000 * thought.seconds:.0f} ms)")
+        self.told.set_text(f"Step {watched.step}. {sentence(thought, names)}")
         unit = "Passes made" if thought.report is not None else "States expanded"
         self.slider._props["label"] = unit
         if self.budget is None:

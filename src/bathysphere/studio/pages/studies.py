@@ -35,7 +35,9 @@ class StudiesPage:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.shown: list[StudyView] = []
-        with frame("Studies", f"Studies and sweeps in {studio.folder.path}, the paper's numbers beside ours."):
+        with frame(
+            "Studies", f"Studies and sweeps in the folder {studio.folder.path.name}, the paper's numbers beside ours."
+        ):
             self.none = text("Looking for studies ...", "p", "muted")
             self.place = ui.element("div").classes("stack")
         every(_LOOK_SECONDS, self._look)

@@ -82,7 +82,7 @@ class UnknownPage:
                     self.moment = Slider("Moment", 0, 0, 1, 0, lambda _: self._draw_training())
                     self.moment.classes("grow")
                     copy_button(lambda: training_csv(self.maps.get(self.which.value, [])))
-                self.training = chart("The map at the chosen moment", {}, height=_SIDE, renderer="canvas")
+                self.training = chart("The map as it was then", {}, height=_SIDE, renderer="canvas")
                 self.training.style(f"max-width: {_SIDE}px; margin: 0 auto")
                 self._legend("std", "training_legend")
             with card(

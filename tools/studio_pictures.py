@@ -1,0 +1,84 @@
+"""Takes the pictures of the studio's pages into docs/pictures: `python -m tools.studio_pictures` (a minute).
+
+It needs Chromium and the extra `dev`: the browser is driven as in the tests.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from tests.studio.browser import open_browser, watched_page
+from tests.studio.conftest import start_server, stop_server
+
+from bathysphere.config.convert import override
+from bathysphere.config.presets import find_preset
+from bathysphere.runs.runner import run
+
+ROOT = Path(__file__).parents[1]
+PICTURES = ROOT / "docs" / "pictures"
+
+
+def fill(folder: Path) -> None:
+    """Trains a few small runs, and brings a study along."""
+    base = override(find_preset("deep-sea"), {"domain": {"size": 20}, "steps": 40_000, "log_every": 400})
+    for seed in range(3):
+        run(override(base, {"seed": seed}), folder / f"kappa-10-seed{seed}", pictures=False)
+        neutral = override(base, {"seed": seed, "search": {"risk_coef": 0.0}})
+        run(neutral, folder / f"kappa-0-seed{seed}", pictures=False)
+    shutil.copytree(ROOT / "results" / "deep-sea", folder / "study")
+
+
+def take(page, name: str) -> None:
+    """Saves what the window shows, in few colours."""
+    page.wait_for_timeout(1500)
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    picture.quantize(224, dither=Image.Dither.NONE).save(PICTURES / f"studio-{name}.png", optimize=True)
+
+
+def main() -> int:
+    """Takes all pictures."""
+    chromium = shutil.which("chromium") or "chromium"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "runs"
+        fill(folder)
+        process, url = start_server(folder)
+        url = url.rstrip("/")
+        with open_browser(chromium) as browser, watched_page(browser) as (page, problems):
+            page.goto(url)
+            for number in range(3):
+                page.get_by_label(f"compare kappa-10-seed{number}").set_checked(True)
+                page.get_by_label(f"compare kappa-0-seed{number}").set_checked(True)
+            take(page, "runs")
+            page.goto(f"{url}/watch?agent=shipped:sokoban-10x10&seed=1")
+            page.get_by_text("It chooses").wait_for()
+            for _ in range(3):
+                page.get_by_role("button", name="Step", exact=True).click()
+                page.wait_for_timeout(700)
+            take(page, "watch")
+            page.get_by_role("link", name="Inside the search").click()
+            page.get_by_role("heading", name="State").wait_for()
+            take(page, "search")
+            page.goto(f"{url}/unknown?agent=shipped:sokoban-10x10")
+            page.get_by_text("How far members differ").wait_for()
+            page.locator("select").last.select_option("single pushes")
+            take(page, "unknown")
+            page.goto(f"{url}/unknown?agent=kappa-10-seed0")
+            page.get_by_label("Moment").wait_for()
+            page.get_by_label("Moment").fill("6")
+            take(page, "training")
+            page.goto(f"{url}/studies")
+            page.locator("img.figure").first.wait_for()
+            take(page, "studies")
+        stop_server(process)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
