@@ -17,6 +17,33 @@ class SeenStates(NamedTuple):
     states: NDArray[np.uint8]  # [k, S]
     values: NDArray[np.float64]  # [k, E], by the best continuation known
 
+    @classmethod
+    def taken(
+        cls,
+        states: NDArray[np.uint8],
+        values: NDArray[np.float64],
+        is_known: NDArray[np.bool_],
+        path: NDArray[np.int64],
+        most: int,
+    ) -> SeenStates:
+        """Returns the states of a graph that are known and not on `path`.
+
+        If there are more than `most`, they are taken at equal distances in the order of discovery.
+
+        Args:
+          states: all of the graph in that order, uint8 [N, S].
+          values: of each, float64 [N, E].
+          is_known: of which the search knows more than the network, bool [N].
+          path: numbers of the states from which steps were made.
+          most: how many to take, at most.
+        """
+        is_aside = is_known.copy()
+        is_aside[path] = False
+        known = np.flatnonzero(is_aside)
+        if len(known) > most:
+            known = known[np.arange(most) * len(known) // most]
+        return cls(states[known], values[known])
+
 
 @dataclass(frozen=True)
 class Episode:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bathysphere.planning.episode import Episode, SeenStates
 from bathysphere.planning.graph.best_known import best_known_values
@@ -24,16 +23,5 @@ def with_graph_values(episode: Episode, graph: SearchGraph, discount: float, mos
     values = best_known_values(graph.child, graph.reward, graph.terminal, graph.member_values, discount)
     places = {state.tobytes(): number for number, state in enumerate(graph.states)}
     path = np.array([places[state.tobytes()] for state in episode.states], np.int64)
-    return replace(episode, graph_values=values[path], seen=take_seen(graph, values, path, most))
-
-
-def take_seen(graph: SearchGraph, values: NDArray[np.float64], path: NDArray[np.int64], most: int) -> SeenStates | None:
-    """Returns expanded states that are not on `path`; evenly spaced in order of discovery if they are too many."""
-    if not most:
-        return None
-    is_known = graph.child[:, 0] >= 0
-    is_known[path] = False
-    known = np.flatnonzero(is_known)
-    if len(known) > most:
-        known = known[np.arange(most) * len(known) // most]
-    return SeenStates(graph.states[known], values[known])
+    seen = SeenStates.taken(graph.states, values, graph.child[:, 0] >= 0, path, most) if most else None
+    return replace(episode, graph_values=values[path], seen=seen)

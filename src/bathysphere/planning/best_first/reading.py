@@ -157,7 +157,10 @@ def read_episode(
     paid = np.where(graph.parent == NONE, 0.0, graph.reward[graph.parent, graph.action])
     means = tree_means(graph.parent, paid, graph.depth, graph.members, discount)
     searched = np.where(can_succeed(graph.child, graph.solved)[:, None], known, means)
-    places = steps.places
+    places, seen = steps.places, None
+    if graph_states:  # those that were expanded or left out
+        is_known = (graph.child[:, 0] != NONE) | ~(graph.is_evaluated | graph.terminal)
+        seen = SeenStates.taken(graph.states, searched, is_known, places, graph_states)
     return Episode(
         states=graph.states[places],
         actions=steps.actions,
@@ -171,19 +174,6 @@ def read_episode(
         num_expansions=graph.num_expansions,
         num_model_calls=graph.num_model_calls,
         graph_values=None if graph_states is None else known[places],
-        seen=None if not graph_states else _seen(graph, searched, places, graph_states),
+        seen=seen,
         ended_by=ended_by,
     )
-
-
-def _seen(graph: FoundGraph, values: NDArray[np.float64], places: NDArray[np.int64], most: int) -> SeenStates:
-    """Returns states aside from the plan of which the search knows more than the network: expanded or left out.
-
-    If there are more than `most`, they are taken at equal distances in the order of discovery.
-    """
-    is_known = (graph.child[:, 0] != NONE) | ~(graph.is_evaluated | graph.terminal)
-    is_known[places] = False
-    known = np.flatnonzero(is_known)
-    if len(known) > most:
-        known = known[np.arange(most) * len(known) // most]
-    return SeenStates(graph.states[known], values[known])
