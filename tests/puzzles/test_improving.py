@@ -13,6 +13,7 @@ from bathysphere.domains.sokoban.levels import Level, checked_solution, grid_tex
 from bathysphere.errors import BathysphereError
 from bathysphere.puzzles import improving
 from bathysphere.puzzles.improving import improve
+from bathysphere.puzzles.improving_kernels import OTHER_BOX
 from tests.oracles import improving as oracle
 from tests.oracles.sokoban import Board, plays_out
 
@@ -168,7 +169,7 @@ def test_the_kernels_gather_and_search_as_their_twins_do(slice_, monkeypatch):
         board = Board(rows_of(Level("", replay_moves(level, solution[:first])[-1].reshape(level.shape))))
         sets, is_complete = improving._vicinity(cells, way, room, math.inf)
         gathered = [named(np.flatnonzero(words[cells.word] & cells.bit)) for words in sets.words]
-        assert (gathered, is_complete) == oracle.gather(board, known, goal, room, improving._OTHER_BOX)
+        assert (gathered, is_complete) == oracle.gather(board, known, goal, room, OTHER_BOX)
 
         found, _ = improving._shorter_way(cells, way, room, walk_cost, math.inf)
         goal_player = None if way.goal_player < 0 else names[way.goal_player]

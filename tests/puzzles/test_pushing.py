@@ -9,8 +9,9 @@ from bathysphere.domains.sokoban import parse_levels
 from bathysphere.domains.sokoban.generator import GeneratorConfig, generate
 from bathysphere.domains.sokoban.levels import grid_text
 from bathysphere.puzzles import pushing
+from bathysphere.puzzles.cells import FAR
 from bathysphere.puzzles.pushing import solve_by_pushes
-from bathysphere.puzzles.pushing_kernels import FAR, least_pushes
+from bathysphere.puzzles.pushing_kernels import least_pushes
 from tests.oracles import improving as oracle
 from tests.oracles.sokoban import Board, plays_out
 from tests.puzzles.small import EASY, ENDLESS, HOPELESS

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bathysphere.domains.sokoban import rules
 from bathysphere.domains.sokoban.levels import Level, checked_solution
 from bathysphere.puzzles import pushing_kernels as kernels
+from bathysphere.puzzles.cells import BITS, FAR, push_distances
 
 _LETTERS = "".join(name[0] for name in rules.ACTION_NAMES)
 _WEIGHT = 8  # of the pushes to go; see docs/lab/planners.md
@@ -53,9 +54,9 @@ def solve_by_pushes(
     if (level.grid == rules.BOX).sum() > (ground.ground[boxes] != rules.TARGET).sum():
         return PushResult(None, 0, 0, "no state left")  # a box that is out of reach stays off target
     num_cells, num_targets = len(ground.hashes), ground.distances.shape[1]
-    num_words, fan = -(-num_cells // kernels.BITS), _EXPANSIONS * 4 * len(boxes)
+    num_words, fan = -(-num_cells // BITS), _EXPANSIONS * 4 * len(boxes)
     most = (memory_mb << 20) // (8 * num_words + _BYTES_PER_POSITION)
-    farthest = int(ground.distances[ground.distances < kernels.FAR].max())
+    farthest = int(ground.distances[ground.distances < FAR].max())
     is_box, is_fixed, is_reached, is_seen = (np.zeros(num_cells + 1, np.bool_) for _ in range(4))
     scratch = kernels.Scratch(
         is_box,
@@ -114,25 +115,11 @@ def _ground(level: Level) -> tuple[kernels.Ground, NDArray[np.int64], int]:
     targets = np.flatnonzero(np.isin(codes, _TARGETS))
     ground = np.full(len(cells) + 1, rules.FLOOR, np.uint8)
     ground[targets], ground[-1] = rules.TARGET, rules.WALL
-    distances = np.stack([_push_distances(neighbours, target) for target in targets.tolist()], axis=1)
-    reach = np.where(distances.min(axis=1) < kernels.FAR, 1, 0)
+    distances = np.stack([push_distances(neighbours, np.array([target])) for target in targets], axis=1)
+    reach = np.where(distances.min(axis=1) < FAR, 1, 0)
     hashes = np.random.default_rng(0).integers(0, 1 << 62, len(cells))
     boxes = np.flatnonzero(np.isin(codes, (rules.BOX, rules.BOX_ON_TARGET)))
     return kernels.Ground(neighbours, ground, reach, distances, hashes), boxes, int(numbers[player])
-
-
-def _push_distances(neighbours: NDArray[np.int64], target: int) -> NDArray[np.int64]:
-    """Returns the pushes that a lone box needs at least from each cell to `target`, int64 [F + 1]; walls are far."""
-    wall = len(neighbours) - 1
-    distances = np.full(wall + 1, kernels.FAR)
-    reached, pushes = np.array([target]), 0
-    while len(reached):
-        distances[reached] = pushes
-        origins = neighbours[reached]
-        # To push a box off its origin the player stands beyond it. Beyond a wall there are walls.
-        is_new = (neighbours[origins, np.arange(4)] != wall) & (distances[origins] == kernels.FAR)
-        reached, pushes = np.unique(origins[is_new]), pushes + 1
-    return distances
 
 
 def _allocate(room: int, num_words: int, priorities: int) -> kernels.Positions:

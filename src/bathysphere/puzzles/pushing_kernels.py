@@ -1,4 +1,4 @@
-"""The compiled inner loops of the search over pushes; see pushing.py. The slow twin is tests/oracles/pushing.py.
+"""The compiled inner loops of the search over pushes; see pushing.py.
 
 Cells are numbered 0..F-1; F stands for any wall. A position is the set of the boxes' cells and the lowest cell that the
 player can walk to: where in that room the player stands makes no difference to what can be pushed.
@@ -13,9 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from bathysphere.domains.sokoban.deadlocks import any_is_frozen
+from bathysphere.puzzles.cells import BITS, FAR
 
-BITS = 63  # cells per word of a set: words stay non-negative int64, compiled or not
-FAR = 1 << 20  # pushes to a target to which no push leads
 MORE, SOLVED, EXHAUSTED = range(3)  # what `search` answers
 
 _kernel: Any = njit(cache=True, nogil=True)
