@@ -1,4 +1,4 @@
-"""Measures the studio: first paint with many runs and rows, and a step with its search.
+"""Measures the studio: first paint with many runs and rows, what an open page costs, a step with its search.
 
     python -m benchmarks.studio --runs 200 --rows 10000000
 
@@ -30,6 +30,8 @@ from bathysphere.studio.agents import SHIPPED, Agents, agent_in, start_states
 from bathysphere.studio.folder import RunsFolder
 from bathysphere.studio.watched import Watched
 
+WATCHED_SECONDS = 20
+
 
 def fill(folder: Path, runs: int, rows: int) -> None:
     """Makes many runs out of one, with long metrics."""
@@ -46,22 +48,44 @@ def fill(folder: Path, runs: int, rows: int) -> None:
 
 
 def first_paint(folder: Path, runs: int) -> dict[str, float]:
-    """Returns seconds until a browser shows the table, and until it has curves, on a fresh server."""
+    """Returns seconds until a browser shows table and curves on a fresh server, and what an open page costs."""
     process, url = start_server(folder)
     with open_browser(shutil.which("chromium") or "chromium") as browser, watched_page(browser) as (page, _):
         began = time.perf_counter()
         page.goto(url, wait_until="commit")
         page.get_by_label("compare run-000").wait_for()
         table = time.perf_counter() - began
-        page.locator(".chart svg path").first.wait_for()
+        page.locator(".chart svg text").first.wait_for()
         curves = time.perf_counter() - began
         again = time.perf_counter()
         page.reload(wait_until="commit")
         page.get_by_label("compare run-000").wait_for()
         second = time.perf_counter() - again
+        page.wait_for_timeout(3000)
+        before = cpu_seconds(process.pid)
+        page.wait_for_timeout(WATCHED_SECONDS * 1000)
+        share = (cpu_seconds(process.pid) - before) / WATCHED_SECONDS
     memory = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     stop_server(process)
-    return {"table": table, "curves": curves, "table_again": second, "server_mb": memory / 2**20}
+    told = {"table": table, "curves": curves, "table_again": second, "server_mb": memory / 2**20}
+    return told | {"share_of_a_core_while_watching": share}
+
+
+def cpu_seconds(pid: int) -> float:
+    """Returns how long a process has computed."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def look_seconds(folder: Path) -> dict[str, float]:
+    """Returns seconds of computing for the first look at the folder, the next one, and one curve."""
+    runs, told = RunsFolder(folder), {}
+    for name, look in (("first", runs.runs), ("next", runs.runs), ("curve", lambda: runs.rows("run-000"))):
+        began = time.process_time()
+        look()
+        told[name] = time.process_time() - began
+        time.sleep(1.1)  # a look serves everybody for a second
+    return told
 
 
 def step_seconds(agents: Agents, name: str, steps: int = 20) -> dict[str, float]:
@@ -98,6 +122,7 @@ def main() -> None:
             "runs": options.runs,
             "rows": options.rows,
             "step_seconds": {name: step_seconds(agents, name) for name in ("deep-sea", "sokoban-10x10", "sokoban")},
+            "look_cpu_seconds": look_seconds(folder),
             "paint_seconds": first_paint(folder, options.runs),
         }
     print(json.dumps(told, indent=2))
