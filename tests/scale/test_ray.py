@@ -11,10 +11,15 @@ import pytest
 
 import bathysphere
 from bathysphere import BathysphereError
+from bathysphere.puzzles.jobs import work_here, work_on_cluster
+from bathysphere.puzzles.player import LevelPlayer
+from bathysphere.puzzles.solving import Effort, Solving
 from bathysphere.runs import runner
 from bathysphere.runs.metrics import read_rows
 from bathysphere.runs.workers import Workers
 from bathysphere.scale import block_players
+from bathysphere.scale.cluster import Cluster as RayCluster
+from tests.puzzles.small import EASY, TALL, TWO, write_agent
 from tests.runs.subprocesses import bathysphere as command
 from tests.runs.subprocesses import finish, killed
 from tests.scale.small import assert_equal, in_blocks
@@ -97,6 +102,19 @@ def test_a_learner_that_is_killed_is_resumed_here_and_there(here, cluster, tmp_p
     result = finish(command("train", *words, "--ray", cluster.address, "--workers", "1", "--json"))
     assert result["stopped_by"] == "steps"
     assert_equal(run, whole)
+
+
+def test_levels_are_solved_as_in_one_process(cluster, tmp_path):
+    player = LevelPlayer(write_agent(tmp_path / "board.safetensors"))
+    effort = Effort(seconds=600.0, max_expansions=600, improve="moves")
+    one, three = (Solving(player, [EASY, TWO, TALL], effort, shares) for shares in (1, 3))
+    for _ in work_here(player, one):
+        pass
+    for _ in work_on_cluster(player.agent, three, RayCluster(cluster.address, 3)):
+        pass
+    assert one.solutions == three.solutions
+    assert one.solutions.keys() == {1, 2, 3}
+    assert three.num_finished == 3
 
 
 def test_ray_is_not_installed(monkeypatch, tmp_path):

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tyro
 
-from bathysphere.cli.common import parse, say
+from bathysphere.cli.common import nothing_printed, parse, say, with_address
 from bathysphere.cli.progress import track_solving
 from bathysphere.domains.sokoban import read_levels
 from bathysphere.errors import BathysphereError
-from bathysphere.puzzles.jobs import work_here, work_in_processes
+from bathysphere.puzzles.jobs import work_here, work_in_processes, work_on_cluster
 from bathysphere.puzzles.player import LevelPlayer
 from bathysphere.puzzles.solutions import check_solutions_file, write_solutions
 from bathysphere.puzzles.solving import Count, Effort, Solving
+from bathysphere.scale.cluster import Cluster
 
 _DESCRIPTION = """Solve Sokoban levels, and write the solutions to a .sok file (l, u, r, d; capitals push a box).
 
@@ -30,6 +32,8 @@ Examples:
 bathysphere solve mylevels.txt
 
 bathysphere solve mylevels.xsb --out solved.sok --seconds 60 --jobs 4
+
+bathysphere solve mylevels.xsb --ray 10.0.0.1:6379 --jobs 16
 
 bathysphere solve mylevels.xsb --improve moves
 
@@ -54,7 +58,10 @@ class Options:
     seconds: float = Effort.seconds
     """For each level, at most."""
     jobs: int = 1
-    """Processes that share the levels."""
+    """Processes that share the levels; with --ray, workers."""
+    ray: str | None = None
+    """Let them work on Ray: --ray for one on this machine, --ray HOST:PORT for a cluster, whose machines must find the
+    agent under the same name."""
     improve: Count | None = None
     """Spend what is left of a level's seconds on a solution with fewer moves, or fewer pushes."""
     planner: str = Effort.planner
@@ -70,7 +77,7 @@ class Options:
 def run(argv: list[str]) -> int:
     """Runs `bathysphere solve <argv>` and returns the exit code: 0 also if some level was not solved."""
     _refuse_old(argv)
-    options = parse(Options, argv, "solve", _DESCRIPTION)
+    options = parse(Options, with_address(argv), "solve", _DESCRIPTION)
     if options.jobs < 1:
         raise BathysphereError(f"--jobs is {options.jobs}; expected at least 1.")
     effort = Effort(options.seconds, options.max_expansions, options.planner, options.width, options.improve)
@@ -80,7 +87,8 @@ def run(argv: list[str]) -> int:
     jobs = min(options.jobs, len(levels))
     solving = Solving(player, levels, effort, jobs)
     began = time.perf_counter()
-    _work(solving, player, jobs, out)
+    with nothing_printed() if options.json else nullcontext():
+        _work(solving, player, jobs, out, options.ray)
     result = {
         "agent": options.agent,
         "levels_file": str(options.levels),
@@ -114,9 +122,12 @@ def _choose_out(options: Options) -> Path:
     return out
 
 
-def _work(solving: Solving, player: LevelPlayer, jobs: int, out: Path) -> None:
+def _work(solving: Solving, player: LevelPlayer, jobs: int, out: Path, ray: str | None) -> None:
     """Solves the levels, and keeps the file up to date, whatever ends the work."""
-    work = work_here(player, solving) if jobs == 1 else work_in_processes(player.agent, solving, jobs)
+    if ray is not None:
+        work = work_on_cluster(player.agent, solving, Cluster(ray, jobs))
+    else:
+        work = work_here(player, solving) if jobs == 1 else work_in_processes(player.agent, solving, jobs)
     written = time.monotonic()
     try:
         for _ in track_solving(solving, work):

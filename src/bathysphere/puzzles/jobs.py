@@ -1,11 +1,14 @@
-"""Who does the tasks of solving: this process, or several others at the same time."""
+"""Who does the tasks of solving: this process, several others at the same time, or a cluster."""
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import signal
 import threading
 from collections.abc import Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future
+from concurrent.futures import wait as wait_for_answers
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
@@ -15,7 +18,9 @@ import torch
 
 from bathysphere.puzzles.player import LevelPlayer
 from bathysphere.puzzles.solving import Done, Effort, Solver, Solving, Task
+from bathysphere.scale.cluster import Cluster
 
+_LOOK_SECONDS = 0.5  # that work on a cluster is waited for
 _GRACE_SECONDS = 5.0  # for a process that has closed its pipe to say how it ended
 
 
@@ -50,6 +55,39 @@ def work_in_processes(agent: str, solving: Solving, jobs: int) -> Generator[None
             yield
     while (task := solving.next_task()) is not None:  # no process is left
         solving.give_up(task, set(), "all processes have ended")
+
+
+def work_on_cluster(agent: str, solving: Solving, cluster: Cluster) -> Generator[None]:
+    """Does all tasks on a Ray cluster, which knows the agent too; yields whenever something was done.
+
+    A task whose worker dies is done again. The cluster is left with this generator.
+
+    Mutates: solving.
+    """
+    running: dict[Future[list[Done]], Task] = {}
+    try:
+        while True:
+            while len(running) < cluster.num_workers and (task := solving.next_task()) is not None:
+                running[cluster.run(_solve, agent, solving.effort, task)] = task
+            if not running:
+                return
+            for answer in wait_for_answers(running, _LOOK_SECONDS, FIRST_COMPLETED).done:
+                task = running.pop(answer)
+                for done in cluster.wait(answer, 0.0):
+                    solving.note(task, done)
+            yield
+    finally:
+        cluster.close()
+
+
+def _solve(agent: str, effort: Effort, task: Task) -> list[Done]:
+    """Does a task in a worker of the cluster."""
+    return list(Solver(_player(agent), effort).run(task))
+
+
+@functools.lru_cache(1)  # a worker does many tasks
+def _player(agent: str) -> LevelPlayer:
+    return LevelPlayer(agent)
 
 
 @dataclass

@@ -27,12 +27,12 @@ from bathysphere.storage.files import writing
 from bathysphere.storage.state import MOST, check_kinds, require
 from bathysphere.values.batch import UpdateStats
 
-_ABOUT_WORKERS = ("blocks_in_flight", "workers", "worker_restarts", "worker_steps_per_second", "learner_waited")
+WORKER_COLUMNS = ("blocks_in_flight", "workers", "worker_restarts", "worker_steps_per_second", "learner_waited")
 TIME_COLUMNS = (
     "seconds",
     "env_steps_per_second",
     *(f"share_{phase}" for phase in (*PHASES, "learning")),
-    *_ABOUT_WORKERS,
+    *WORKER_COLUMNS,
 )
 
 Row = dict[str, Any]
