@@ -1,5 +1,7 @@
 """Settings chosen for a world: what they follow from, and that a run keeps them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 import bathysphere
@@ -7,6 +9,7 @@ from bathysphere.config.auto import choose, look_around
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.domains.adapters.per_state import from_steps
 from bathysphere.domains.base import DomainConfig
+from bathysphere.runs.build import make_trainer
 from tests.checking.broken_worlds import Ring
 from tests.domains.per_state_worlds import Drops, Lamps
 from tests.domains.toll import Toll
@@ -40,7 +43,16 @@ def test_scale_and_discount_follow_from_rewards_and_the_time_limit():
     assert config.values.scale == 2.0
     assert config.search.discount == 0.995
     assert "episodes have up to 200 steps" in why["search.discount 0.995"]
-    assert chosen(DeepSea(DeepSeaConfig(size=20)))[0].values.scale < 1.0
+
+
+def test_step_costs_do_not_set_the_scale_of_a_success_that_random_walks_never_meet():
+    config, why = chosen(DeepSea(DeepSeaConfig(size=10)))
+    assert config.values.scale == 1.0
+    assert "no reward above 0.0011 in size" in why["values.scale 1"]
+    trainer, episodes = make_trainer(replace(config, domain=DeepSeaConfig(size=10))), []
+    while len(episodes) < 60:
+        episodes += trainer.advance()
+    assert sum(bool(episode.solved) for episode in episodes) > 30
 
 
 class Tiring(Ring):

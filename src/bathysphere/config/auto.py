@@ -56,7 +56,8 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
     """
     look = look_around(domain)
     choices = [Choice(*finding) for finding in domain.findings] if isinstance(domain, Explored) else []
-    scale = look.reward or 1.0
+    # Step costs alone say nothing of the size of a reward that random walks do not reach.
+    scale = look.reward if look.near and look.reward else max(look.reward, 1.0)
     discount = 1.0 - 1.0 / max(domain.max_steps, 20)
     discount = float(np.clip(round(discount, 4), 0.95, 0.999))
     choices.append(
@@ -70,10 +71,15 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
     choices.append(Choice(f"search.passes {passes}", f"all actions of a state take {slow}"))
     values, optimiser, learning, batch, why = _learner(domain, scale)
     choices.append(why)
-    if look.reward:
-        choices.append(Choice(f"values.scale {scale:g}", "random walks met rewards of that size"))
-    else:
-        choices.append(Choice("values.scale 1", "random walks met no reward at all, so 1 is assumed"))
+    met = f"no success, and no reward above {look.reward:.2g} in size" if look.reward else "no reward at all"
+    choices.append(
+        Choice(
+            f"values.scale {scale:g}",
+            "random walks met rewards of that size"
+            if look.reward >= scale
+            else f"random walks met {met}, so 1 is assumed",
+        )
+    )
     risk_coef = 0.0 if look.near >= _NEAR else 3.0
     search: PlannerSettings = SearchConfig(
         discount=discount,
