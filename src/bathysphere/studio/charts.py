@@ -179,6 +179,7 @@ def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = Non
                 "type": "graph",
                 "layout": "none",
                 "roam": True,
+                "preserveAspect": "contain",
                 "left": 30,
                 "right": 30,
                 "top": 24,
