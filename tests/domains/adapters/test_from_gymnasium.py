@@ -1,5 +1,7 @@
 """Real environments as domains: what is found out about them, and that they keep the contract."""
 
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ import bathysphere
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Categories, Features
 from bathysphere.domains.worlds import GymnasiumConfig
-from bathysphere.errors import WorldError
+from bathysphere.errors import BathysphereError, WorldError
+from bathysphere.planning import Pool, SearchConfig
+from tests.oracles.random_graph import HashedValues
 
 DETERMINISTIC = {
     "FrozenLake-v1": {"map_name": "8x8", "is_slippery": False},
@@ -86,3 +90,14 @@ def test_an_environment_that_gymnasium_can_make_is_described_by_its_id():
     )
     assert not hasattr(wrapped, "config")
     assert wrapped.observation == Categories((1,), 50)  # where the only 1 is
+
+
+def test_a_lambda_serves_other_processes_only_if_an_id_says_the_same():
+    plain = bathysphere.from_gymnasium(lambda: gymnasium.make("CliffWalking-v1"))
+    assert pickle.loads(pickle.dumps(plain)).name == "CliffWalking-v1"
+    wrapped = bathysphere.from_gymnasium(
+        lambda: gymnasium.wrappers.TransformReward(gymnasium.make("CliffWalking-v1"), abs), max_steps=20
+    )
+    with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Set workers to 1"):
+        Pool(wrapped, HashedValues(4), SearchConfig(passes=2), batch=2, workers=2, processes=2)
+    Pool(wrapped, HashedValues(4), SearchConfig(passes=2), batch=2).step()
