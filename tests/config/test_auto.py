@@ -1,5 +1,6 @@
 """Settings chosen for a world: what they follow from, and that a run keeps them."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -63,6 +64,15 @@ class Tiring(Ring):
     def step(self, state, action):
         np.ones((self.work, self.work)).sum()
         return super().step(state, action)
+
+
+def test_slow_worlds_play_few_episodes_at_a_time(monkeypatch):
+    monkeypatch.setattr(
+        Lamps, "step", lambda self, state, action, step=Lamps.step: time.sleep(1e-3) or step(self, state, action)
+    )
+    config, why = chosen(from_steps(Lamps))
+    assert config.batch == 4
+    assert "come to an end sooner" in why["batch 4"]
 
 
 def test_a_resumed_run_keeps_what_was_chosen(tmp_path, monkeypatch):

@@ -30,6 +30,8 @@ _PROBE_STEPS = 50
 _PROBE_SECONDS = 1.0
 _NEAR = 0.05  # share of random walks that come next to success, from which on it need not be searched for
 _SLOW_STEP = 2e-4  # seconds for one state's successors from which on a simulator is slow
+_VERY_SLOW_STEP = 1e-3  # and from which on episodes are long in coming
+_FEW_EPISODES = 4  # at a time
 
 
 class Choice(NamedTuple):
@@ -71,6 +73,9 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
     choices.append(Choice(f"search.passes {passes}", f"all actions of a state take {slow}"))
     values, optimiser, learning, batch, why = _learner(domain, scale)
     choices.append(why)
+    if look.seconds > _VERY_SLOW_STEP and batch > _FEW_EPISODES:
+        batch = _FEW_EPISODES
+        choices.append(Choice(f"batch {batch}", "the world is slow, and few episodes at a time come to an end sooner"))
     met = f"no success, and no reward above {look.reward:.2g} in size" if look.reward else "no reward at all"
     choices.append(
         Choice(
