@@ -139,8 +139,13 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Does what the command line says."""
     if sys.argv[1:2] == ["told"]:
         told()
     else:
         train([float(word) for word in sys.argv[2:]])
+
+
+if __name__ == "__main__":
+    main()
