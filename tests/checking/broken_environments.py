@@ -81,8 +81,8 @@ def hides_in_observation():
 
 
 def noise():
-    """FrozenLake as it comes: slippery."""
-    return gymnasium.make("FrozenLake-v1")
+    """Slippery ice, in a wrapper that the table of its chances does not know of."""
+    return gymnasium.wrappers.TransformReward(gymnasium.make("FrozenLake-v1"), lambda reward: 2 * reward)
 
 
 def pendulum():

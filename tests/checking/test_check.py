@@ -118,6 +118,14 @@ def test_facts_say_what_a_world_is():
     assert "none but 0 within reach of random walks" in str(bathysphere.check("sokoban"))
 
 
+def test_a_world_with_chance_is_told_how_much_of_it_is_chance():
+    found = bathysphere.check("gymnasium:FrozenLake-v1")
+    assert found.is_fine
+    assert 0.8 < found.to_dict()["chance"] <= 1.0
+    assert "up to 3; plan with --planner expectimax" in str(found)
+    assert "chance" not in bathysphere.check("deep-sea").to_dict()
+
+
 def test_settings_reach_the_world():
     found = bathysphere.check(worlds.Ring)
     assert found.to_dict()["state_size"] == bathysphere.check(worlds.Ring()).to_dict()["state_size"]

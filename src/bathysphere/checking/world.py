@@ -16,7 +16,7 @@ from bathysphere.checking.walks import Walks, walk_about
 from bathysphere.domains import make_domain
 from bathysphere.domains.adapters.calling import explained, user_code
 from bathysphere.domains.adapters.packing import Packer
-from bathysphere.domains.base import Categories, Domain, DomainConfig, Explored
+from bathysphere.domains.base import Categories, Chance, Domain, DomainConfig, Explored
 from bathysphere.domains.user_code import find_named
 from bathysphere.domains.worlds import PythonConfig, as_domain, build, find_world
 from bathysphere.errors import BathysphereError, WorldError
@@ -171,6 +171,16 @@ def _explored(domain: Domain) -> list[str]:
     return [f"{each.what}: {each.reason}" for each in domain.findings] if isinstance(domain, Explored) else []
 
 
+def _chance(domain: Domain, walks: Walks) -> list[Fact]:
+    """Tells how much of a world is chance; nothing of one that is deterministic."""
+    if not isinstance(domain, Chance):
+        return []
+    several = np.count_nonzero(domain.outcomes(walks.states).probabilities, axis=2)
+    share, most = float((several > 1).mean()), int(several.max(initial=1))
+    told = f"{share:.0%} of steps may end in several ways, up to {most}; plan with --planner expectimax"
+    return [Fact("chance", share, told)]
+
+
 def _facts(domain: Domain, walks: Walks) -> tuple[Fact, ...]:
     rewards = np.unique(walks.successors.rewards)
     met = ", ".join(f"{reward:g}" for reward in rewards[:6]) + (" ..." if len(rewards) > 6 else "")
@@ -195,6 +205,7 @@ def _facts(domain: Domain, walks: Walks) -> tuple[Fact, ...]:
             f"{walks.num_solved} of {walks.num_episodes} episodes that random walks ended",
         ),
         Fact("repeats", repeats, f"{repeats:.0%} of steps led to a state that another step led to as well"),
+        *_chance(domain, walks),
         *(Fact("found_out", told, told) for told in _explored(domain)),
         Fact("looked_at", len(walks.states), f"{len(walks.states):,} states on random walks"),
     )
