@@ -84,7 +84,7 @@ def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Foun
 def share(simulator: Simulator, walks: Sequence[Walk]) -> None:
     """Finds out what stays the same object with the same contents, through resets too. Sets the simulator's `shared`.
 
-    Whether it still does is asked again whenever steps were made, so that no answer depends on it.
+    Whether it still does is asked again after the steps of every state; what changes and changes back there is missed.
     """
     simulator.reset(walks[0].seed)
     constants = Constants(simulator.chain())
