@@ -213,7 +213,8 @@ def entry(
         field.props["value"] = str(event.args)
         return on_change(str(event.args)) if on_change is not None else None
 
-    field.on("input", guarded(written), js_handler="(e) => emit(e.target.value)", throttle=0.15)
+    # Not throttled: a button pressed at once after the last letter must find it here.
+    field.on("input", guarded(written), js_handler="(e) => emit(e.target.value)")
     return field
 
 
