@@ -65,7 +65,7 @@ def test_mistakes_get_a_sentence(tmp_path):
 
 
 def test_without_ffmpeg_an_mp4_gets_a_sentence(tmp_path, monkeypatch):
-    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    import imageio_ffmpeg  # of the extra for development: without it this test must fail
 
     def missing():
         raise RuntimeError("No ffmpeg exe could be found.")
