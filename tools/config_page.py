@@ -83,5 +83,8 @@ def _shown(value: Any) -> str:
 
 def _presets() -> str:
     rows = [f"| `{name}` | {cell(describe_preset(name))} |" for name in PRESETS]
-    about = "A preset is a config with a name. Those named `paper/...` have the settings of the authors' program."
+    about = (
+        "A preset is a config with a name. Those named `paper/...` have the settings of the authors' program, "
+        "`paper-as-written/...` those of the paper's text."
+    )
     return "\n".join(["## Presets\n", about, "", "| preset | what it is |", "|---|---|", *rows, ""])

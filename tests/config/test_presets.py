@@ -54,6 +54,30 @@ def test_what_the_authors_code_sets():
     assert sokoban.stop.on_first_win
 
 
+@pytest.mark.parametrize(
+    ("world", "changes"),
+    [
+        ("deep-sea", {"domain": {"horizon": "paper"}, "values": {"prior_scale": 0.0}}),
+        ("toy-montezuma", {}),
+        ("sokoban-single", {"search": {"risk_coef": 9.0, "dead_end_value": -2.0}}),
+        (
+            "sokoban-single-no-ensemble",
+            {"search": {"risk_coef": 9.0, "dead_end_value": -2.0}, "learning": {"mask": {"kind": "none"}}},
+        ),
+        ("sokoban", {"search": {"risk": "vote_once"}, "learning": {"batch_size": 32}}),
+    ],
+)
+def test_as_written_differs_from_the_program_where_paper_and_program_differ(world, changes):
+    program, written = find_preset(f"paper/{world}"), find_preset(f"paper-as-written/{world}")
+    learning = {"steady_values": True, "replay": {"sampling": "length"}, **changes.get("learning", {})}
+    expected = override(program, {**changes, "learning": learning, "preset": written.preset})
+    # A mask that is off has no probability to speak of.
+    if "mask" in learning:
+        assert (expected.learning.mask.kind, written.learning.mask.kind) == ("none", "none")
+        expected = override(expected, {"learning": {"mask": {"probability": written.learning.mask.probability}}})
+    assert written == expected
+
+
 def test_an_unknown_preset():
     with pytest.raises(BathysphereError, match="Did you mean 'sokoban-single'"):
         find_preset("sokoban-singel")

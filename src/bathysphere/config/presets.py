@@ -1,4 +1,5 @@
-"""Named configurations. `paper/...` have the authors' settings, or say where they do not; the plain ones are ours."""
+"""Named configurations. `paper/...` have the settings of the authors' program, or say where they do not;
+`paper-as-written/...` those of the paper's text, where the two differ; the plain ones are ours."""
 
 from __future__ import annotations
 
@@ -298,6 +299,53 @@ def _paper_sokoban_tower() -> RunConfig:
     )
 
 
+def _written_deep_sea() -> RunConfig:
+    """Deep-sea as the paper's text has it: N steps a dive, no randomised prior, and what all of these share."""
+    config = _as_written(_paper_deep_sea())
+    return replace(
+        config, domain=DeepSeaConfig(size=40, horizon="paper"), values=replace(config.values, prior_scale=0.0)
+    )
+
+
+def _written_toy_montezuma() -> RunConfig:
+    """Toy Montezuma as the paper's text has it: all stored states are drawn alike."""
+    return _as_written(_paper_toy_montezuma())
+
+
+def _written_sokoban_single() -> RunConfig:
+    """One Sokoban board as the paper's text has it: mean + 9 std, dead ends worth -2, and what all of these share."""
+    config = _as_written(_paper_sokoban_single())
+    return replace(config, search=_search(config, risk_coef=9.0, dead_end_value=-2.0))
+
+
+def _written_sokoban_single_no_ensemble() -> RunConfig:
+    """One Sokoban board as the paper's text has it, with a single value function, which learns from every episode."""
+    config = _single(_written_sokoban_single())
+    return replace(config, learning=replace(config.learning, mask=MaskConfig(kind="none")))
+
+
+def _written_sokoban() -> RunConfig:
+    """Sokoban with a new board every episode as the paper's text has it: one vote a member, batches of 32 in all."""
+    config = _as_written(_paper_sokoban())
+    return replace(
+        config,
+        search=_search(config, risk="vote_once"),
+        learning=replace(config.learning, batch_size=32),
+    )
+
+
+def _as_written(config: RunConfig) -> RunConfig:
+    """What the text says of all experiments and the program does otherwise: every stored state is as likely as any.
+
+    Episodes keep the values of their beginning: the text plays an episode, then learns.
+    """
+    learning = config.learning
+    return replace(
+        config,
+        learning=replace(learning, steady_values=True, replay=replace(learning.replay, sampling="length")),
+    )
+
+
 def _search(config: RunConfig, **changes: Any) -> PlannerSettings:
     return replace(config.search, **changes)
 
@@ -336,6 +384,11 @@ PRESETS: dict[str, Callable[[], RunConfig]] = {
     "sokoban-learned-model": _sokoban_learned_model,
     "paper/sokoban-learned-model": _paper_sokoban_learned_model,
     "paper/sokoban-tower": _paper_sokoban_tower,
+    "paper-as-written/deep-sea": _written_deep_sea,
+    "paper-as-written/toy-montezuma": _written_toy_montezuma,
+    "paper-as-written/sokoban-single": _written_sokoban_single,
+    "paper-as-written/sokoban-single-no-ensemble": _written_sokoban_single_no_ensemble,
+    "paper-as-written/sokoban": _written_sokoban,
 }
 
 
