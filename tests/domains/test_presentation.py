@@ -31,11 +31,11 @@ def test_without_text_there_are_bytes_in_short_lines():
 def test_without_pictures_the_text_is_drawn():
     domain = type("WithText", (Corridor,), {"text": lambda self, state: "ab\n" + "c" * state[0]})()
     one, two = (picture_of(domain, np.array([cell], np.uint8)) for cell in (3, 2))
-    assert one.shape == (48, 40, 3)
+    assert one.shape == (96, 80, 3)
     assert one.dtype == np.uint8
-    assert two.shape == (48, 32, 3)
-    assert not np.array_equal(one[:, :32], two)  # the third c is not there
-    assert np.array_equal(one[:, :24], two[:, :24])
+    assert two.shape == (96, 64, 3)
+    assert not np.array_equal(one[:, :64], two)  # the third c is not there
+    assert np.array_equal(one[:, :48], two[:, :48])
     assert np.array_equal(poster_of(domain, np.array([[3], [2]], np.uint8)), two)
 
 
@@ -43,9 +43,9 @@ def test_frames_of_a_film_have_one_size():
     domain = type("WithText", (Corridor,), {"text": lambda self, state: "c" * state[0]})()
     states = np.array([[1], [4]], np.uint8)
     one, four = film_of(domain, states)
-    assert one.shape == four.shape == (32, 48, 3)
-    assert np.array_equal(one[:, :24], picture_of(domain, states[0]))
-    assert (one[:, 24:] == 255).all()
+    assert one.shape == four.shape == (64, 96, 3)
+    assert np.array_equal(one[:, :48], picture_of(domain, states[0]))
+    assert (one[:, 48:] == 255).all()
 
 
 @pytest.mark.parametrize("text", ["", "\n", "→ ☃"])

@@ -11,6 +11,8 @@ from bathysphere.storage.files import write_json
 from bathysphere.studies import STUDIES, cost
 from bathysphere.studies.cost import measured_before, most_steps
 from bathysphere.studies.folder import StudyFolder
+from bathysphere.studies.records import write_records
+from bathysphere.studies.report import render
 
 RESULTS = Path(__file__).parents[2] / "results"
 BENCHMARKED = {"sokoban-planners"}  # by a script in benchmarks, which renders it
@@ -38,6 +40,14 @@ def test_rendering_gives_the_same_table_and_summary(committed, capsys):
     for file in ("table.md", "results.csv"):
         assert (copy / file).read_text() == (original / file).read_text()
     assert summary["command"] in (copy / "report.html").read_text()
+
+
+def test_results_can_be_rendered_when_one_run_has_ended(committed):
+    name, _, copy = committed
+    folder = StudyFolder(copy)
+    first = folder.load()[1][0]
+    write_records([first], folder.records_file, folder.curves_file if STUDIES[name].curve else None)
+    assert {row["n"] for row in render(STUDIES[name], folder)["rows"]} == {0, 1}
 
 
 def test_running_a_study_never_rewrites_them(committed, capsys):

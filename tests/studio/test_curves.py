@@ -39,7 +39,7 @@ def test_the_interval_over_seeds_is_students():
 def test_runs_that_differ_in_their_seed_are_one_group(folder):
     runs = [run for run in RunsFolder(folder).runs() if run.name in ("sea-0", "sea-1", "neutral")]
     found = {name: [run.name for run in group] for name, group in groups(runs).items()}
-    assert found == {"deep-sea, 2 seeds": ["sea-0", "sea-1"], "neutral": ["neutral"]}
+    assert found == {"deep-sea, search.risk_coef 10.0, 2 seeds": ["sea-0", "sea-1"], "neutral": ["neutral"]}
 
 
 def test_charts_and_copies_hold_every_point():

@@ -1,5 +1,7 @@
 """What is drawn of a search graph."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,24 @@ def test_a_pruned_graph_keeps_the_most_visited_states_connected(most):
     drawn = graph_chart(view, "value", "/picture/{}", 0)["series"][0]
     assert len(drawn["data"]) == most
     assert len(drawn["links"]) == most - 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_plan_is_a_straight_line_and_states_keep_their_distance(seed):
+    rng = np.random.default_rng(seed)
+    child, n = np.full((120, 3), -1), 1
+    for state in range(40):
+        for action in range(3):
+            child[state, action] = n if n < 120 and rng.random() < 0.8 else rng.integers(0, n)
+            n += int(child[state, action] == n)
+    graph, path = make_graph(child), [0]
+    while len(below := [c for c in child[path[-1]] if c >= 0 and graph.depth[c] == len(path)]):
+        path.append(int(below[0]))
+    view = view_graph(graph, path, DeepSea())
+    places = {node.state: (node.y, node.x) for node in view.nodes}
+    assert len({places[state][1] for state in path}) == 1
+    order = sorted(places.values())
+    assert all(right - left >= 1 - 1e-9 for (y, left), (z, right) in pairwise(order) if y == z)
 
 
 def test_shades_go_from_low_to_high():

@@ -30,7 +30,7 @@ def test_runs_are_listed_compared_and_opened(page, server):
     expect(page.get_by_text("Copied as comma-separated text.")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("curve,steps,value,low,high\n")
-    assert '"deep-sea, 2 seeds",' in copied
+    assert '"deep-sea, search.risk_coef 10.0, 2 seeds",' in copied
     page.get_by_role("button", name="sea-0", exact=True).click()
     expect(page.get_by_role("link", name="Watch it")).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_be_disabled()

@@ -46,7 +46,7 @@ class Options:
 def run(argv: list[str]) -> int:
     """Runs `bathysphere studio <argv>` and returns the exit code."""
     options = parse(Options, argv, "studio", _DESCRIPTION)
-    if not options.runs.is_dir():
+    if not options.runs.is_dir() and options.runs != Options.runs:  # there may be no runs yet
         raise BathysphereError(
             f"There is no folder {options.runs}. Train something first (bathysphere train deep-sea), or name a folder."
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from bathysphere.domains.base import Domain, EpisodeRenderer, Renderer, States, StyledText, TextRenderer
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _BYTES_PER_LINE = 16
-_CHARACTER = (8, 16)  # pixels, width and height
-_MARGIN = 8  # pixels
+_CHARACTER = (16, 32)  # pixels, width and height
+_MARGIN = 16  # pixels
 
 
 def text_of(domain: Domain, state: States) -> str:
@@ -60,8 +60,8 @@ def _drawn(text: str) -> NDArray[np.uint8]:
     lines = text.splitlines() or [""]
     (wide, high), columns = _CHARACTER, max(map(len, lines))
     image = Image.new("RGB", (2 * _MARGIN + wide * columns, 2 * _MARGIN + high * len(lines)), "white")
-    draw = ImageDraw.Draw(image)
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(_CHARACTER[1] - 8)
     for row, line in enumerate(lines):
         for column, character in enumerate(line):
-            draw.text((_MARGIN + wide * column, _MARGIN + high * row), character, fill="black")
+            draw.text((_MARGIN + wide * column, _MARGIN + high * row), character, fill="black", font=font)
     return np.asarray(image).copy()

@@ -46,7 +46,8 @@ class StudyFolder:
         self._check_kept({trial.folder for trial in trials})
         with writing(self.path, "Choose another --out."):
             self.runs.mkdir(parents=True, exist_ok=True)
-        write_json(self.summary_file, {"study": study.name, "command": command, "budget": budget})
+        about = {"study": study.name, "command": command, "budget": budget, "num_runs": len(trials)}
+        write_json(self.summary_file, about)
 
     def _check_kept(self, folders: set[Path]) -> None:
         """Refuses to lose results: each must be of a run that is here and among those in `folders`."""

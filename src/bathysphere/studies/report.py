@@ -28,6 +28,7 @@ def render(study: Study, folder: StudyFolder) -> dict[str, Any]:
         "machine": _joined(records, "machine"),
         **({"processor": processor} if processor else {}),
         "budget": about["budget"],
+        **({"num_runs": about["num_runs"]} if "num_runs" in about else {}),  # not noted by earlier versions
         "rows": [row.to_dict() for row in rows],
     }
     with writing(folder.path, ADVICE):

@@ -1,4 +1,4 @@
-"""Running a study in its folder: what is not finished yet, then the table, the figures and the report."""
+"""Running what is not finished of a study in its folder; its table, figures and report follow as runs end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
@@ -14,13 +15,34 @@ from rich.console import Console
 from bathysphere.errors import BathysphereError
 from bathysphere.studies.display import StudyDisplay
 from bathysphere.studies.folder import StudyFolder
-from bathysphere.studies.scheduler import Watcher, plan, run_all
+from bathysphere.studies.report import render
+from bathysphere.studies.scheduler import Job, Watcher, plan, run_all
 from bathysphere.studies.study import Study
+
+_SHARE = 0.05  # of the time that may go into reports of what has not ended yet
 
 
 class _Nobody:
     def update(self, jobs: object) -> None:
         """Shows nothing."""
+
+
+class Reporter:
+    """Passes on what happens, and makes the table, figures and report again when runs have ended."""
+
+    def __init__(self, study: Study, folder: StudyFolder, watcher: Watcher) -> None:
+        self._study, self._folder, self._watcher = study, folder, watcher
+        self._num_ended, self._free = 0, 0.0
+
+    def update(self, jobs: Sequence[Job]) -> None:
+        self._watcher.update(jobs)
+        num_ended = sum(job.state in ("finished", "failed") for job in jobs)
+        began = time.monotonic()
+        if num_ended > self._num_ended and began >= self._free:
+            self._folder.save(self._study, jobs)
+            render(self._study, self._folder)
+            self._num_ended, ended = num_ended, time.monotonic()
+            self._free = ended + (ended - began) / _SHARE
 
 
 def num_processes(jobs: int | None) -> int:
@@ -66,8 +88,7 @@ def run_study(
             _terminated_as_interrupted(),
             StudyDisplay(study, count, console) if show else nullcontext(_Nobody()) as display,
         ):
-            watcher: Watcher = display
-            run_all(all_jobs, count, watcher)
+            run_all(all_jobs, count, Reporter(study, folder, display))
     except KeyboardInterrupt:
         sys.stderr.write("Everything is saved; repeat the command to go on.\n")
         raise

@@ -26,7 +26,7 @@ Vary = Mapping[str, Sequence[Any]]  # values to try, by dotted name of the field
 MakeConfig = Callable[[dict[str, Any]], RunConfig]  # from settings of the world to a config
 
 _EXAMPLE = "--vary search.risk_coef=0,1,3"
-_METRICS = (
+METRICS = (
     Metric("solved", "runs solved", "share", lambda record: float(record["solved_step"] is not None)),
     Metric("steps", "median steps until solved (solved runs)", "median", lambda record: record["solved_step"]),
     Metric("win-rate", "episodes won at the end, about the last 100", "rate", lambda record: record["win_rate_100"]),
@@ -81,7 +81,7 @@ def make_sweep(what: str, make: MakeConfig, vary: Vary, seeds: int) -> Study:
         source="",
         about=f"Every combination of the values of {fields}, each with {seeds} seeds.",
         settings=tuple(settings),
-        metrics=_METRICS,
+        metrics=METRICS,
         budgets={BUDGET: Budget(f"{runs}.", seeds, {})},
         figure=sweep_figure,
         curve=CURVE,

@@ -14,7 +14,8 @@ from bathysphere.plots import BLUE, GOLD, GREY, ORANGE
 from bathysphere.studio.curves import Curve
 from bathysphere.studio.graph_view import GraphView
 
-COLOURS = (BLUE, ORANGE, "#2f9e77", "#b0478f", "#7568d8", "#c0392b", GOLD, GREY)
+GREEN, PURPLE = "#2f9e77", "#b0478f"
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, "#7568d8", "#c0392b", GOLD, GREY)
 TEXT: dict[str, Any] = {"color": "var(--muted)", "fontSize": 12}
 LINE: dict[str, Any] = {"lineStyle": {"color": "var(--line)"}}
 TOOLTIP: dict[str, Any] = {
@@ -126,12 +127,13 @@ def actions_chart(report: RootReport, most: int = 24) -> dict[str, Any]:
     }
 
 
-_SYMBOLS = {"root": "circle", "state": "circle", "end": "rect", "dead end": "triangle", "success": "pin"}
+_GRAPH_WIDTH, _GRAPH_HEIGHT = 820, 420  # pixels, about
+_SYMBOLS = {"root": "circle", "state": "circle", "end": "rect", "dead end": "triangle", "success": "diamond"}
 _LINES = {
     "path": {"color": ORANGE, "width": 3, "opacity": 0.95},
     "tree": {"color": GREY, "width": 1, "opacity": 0.55},
     "other": {"color": GREY, "width": 1, "opacity": 0.25, "type": "dotted"},
-    "loop": {"color": "#b0478f", "width": 1, "opacity": 0.6, "type": "dashed", "curveness": 0.25},
+    "loop": {"color": PURPLE, "width": 1, "opacity": 0.6, "type": "dashed", "curveness": 0.25},
 }
 
 
@@ -145,22 +147,24 @@ def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = Non
       opened: a state to draw with a ring.
     """
     colours = shade([node.std if by == "std" else node.mean for node in view.nodes], by)
-    wide = max((node.x for node in view.nodes), default=1.0) or 1.0
+    left = min((node.x for node in view.nodes), default=0.0)
+    wide = max((node.x - left for node in view.nodes), default=1.0) or 1.0
     deep = max((node.y for node in view.nodes), default=1.0) or 1.0
+    largest = min(max(0.85 * min(_GRAPH_WIDTH / wide, _GRAPH_HEIGHT / deep), 8.0), 30.0)  # neighbours stay apart
     nodes = []
     for node, colour in zip(view.nodes, colours, strict=True):
-        size = float(min(9 + 3.2 * np.sqrt(node.count), 30)) * (1.5 if node.kind == "success" else 1)
+        size = float(min(7 + 3.2 * np.sqrt(node.count), largest)) * (1.6 if node.kind == "success" else 1)
         is_root = node.kind == "root"
-        edge = ORANGE if node.is_on_path or is_root else "#5a6880"
-        thick = 4 if node.state == opened else 2.5 if node.is_on_path or is_root else 0.8
+        edge = GREEN if node.kind == "success" else ORANGE if node.is_on_path or is_root else "#5a6880"
+        thick = 4 if node.state == opened else 2.5 if node.is_on_path or is_root or node.kind == "success" else 0.8
         nodes.append(
             {
                 "id": str(node.state),
                 "name": str(node.state),
-                "x": node.x / wide * 1000,
-                "y": node.y / deep * 520,
+                "x": (node.x - left) / wide * _GRAPH_WIDTH,
+                "y": node.y / deep * _GRAPH_HEIGHT,
                 "symbol": _SYMBOLS[node.kind],
-                "symbolSize": round(size, 1),
+                "size": round(size, 1),
                 "itemStyle": {"color": colour, "borderColor": edge, "borderWidth": thick},
                 "about": f"{node.kind} {node.state}: value {node.mean:.4g}, std {node.std:.3g}, {node.count} visits",
             }
@@ -180,6 +184,7 @@ def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = Non
                 "layout": "none",
                 "roam": True,
                 "preserveAspect": "contain",
+                ":symbolSize": "(value, node) => node.data.size * Math.max(0.45, Math.min(1, innerWidth / 900))",
                 "left": 30,
                 "right": 30,
                 "top": 24,

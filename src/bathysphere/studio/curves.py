@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.runs.metrics import Row
-from bathysphere.studio.folder import RunSummary
+from bathysphere.studio.folder import RunSummary, setting_differences
 
 METRICS = {
     "win_rate_100": "Share of episodes won, of the latest 100 or so",
@@ -22,6 +22,7 @@ METRICS = {
     "episode_length": "Steps of an episode",
     "rooms_visited": "Rooms visited",
 }
+_NAMED = 4  # parts of a group's name
 _GRID = 200  # points of a mean over seeds
 
 
@@ -64,9 +65,12 @@ def groups(runs: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
     for run in runs:
         rest = {name: value for name, value in run.settings.items() if name not in ("seed", "steps")}
         found.setdefault(json.dumps(rest, sort_keys=True, default=str), []).append(run)
+    differences = setting_differences([group[0] for group in found.values()])
+    differing = [(name, values) for name, values in differences if name not in ("seed", "steps")]
     named: dict[str, list[RunSummary]] = {}
-    for group in found.values():
-        name = group[0].name if len(group) == 1 else f"{group[0].preset}, {len(group)} seeds"
+    for number, group in enumerate(found.values()):
+        told = [group[0].preset, *(f"{name} {values[number]}" for name, values in differing)]
+        name = group[0].name if len(group) == 1 else f"{', '.join(told[:_NAMED])}, {len(group)} seeds"
         while name in named:
             name = f"{name} ({group[0].name})"
         named[name] = group

@@ -18,6 +18,7 @@ _FRESH_SECONDS = 1.0  # for so long a look at the folder serves everybody
 _MOST_RUNS = 2000
 _MOST_CURVES = 64  # kept in memory
 _POINTS = 400  # of a curve
+STUDY_PLACES = ("", "*/", "*/*/")  # how deep studies may lie
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,14 @@ class RunSummary:
     steps_per_second: float | None
     settings: dict[str, Any] = field(repr=False)  # the config, flat: search.passes and the like
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has ended by a rule of its own."""
+        return self.state not in ("running", "unfinished", "interrupted", "damaged")
+
 
 class RunsFolder:
-    """All runs in a folder, one and two levels deep. Only what has changed is read again.
+    """All runs in a folder, one and two levels deep, and those of studies in it. Only what has changed is read again.
 
     Args:
       path: the folder.
@@ -56,7 +62,7 @@ class RunsFolder:
         """Returns the runs as they are now, or were a moment ago."""
         with self._lock:
             if time.monotonic() - self._looked >= _FRESH_SECONDS:
-                paths = run_directories(self.path)[:_MOST_RUNS]
+                paths = self._paths()[:_MOST_RUNS]
                 self._known = {path: self._look(path) for path in paths}
                 self._runs = [summary for _, summary in self._known.values()]
                 self._looked = time.monotonic()
@@ -102,6 +108,11 @@ class RunsFolder:
         while len(self._curves) > _MOST_CURVES:
             self._curves.pop(next(iter(self._curves)))
         return rows
+
+    def _paths(self) -> list[Path]:
+        """Returns the runs of the folder, and after them those of the studies in it."""
+        of_studies = [file.parent for place in STUDY_PLACES for file in self.path.glob(f"{place}runs/*/*/config.json")]
+        return list(dict.fromkeys([*run_directories(self.path), *sorted(of_studies)]))
 
     def _look(self, path: Path) -> tuple[Any, RunSummary]:
         """Returns a run's files as they are, and its summary."""

@@ -71,7 +71,7 @@ def view_graph(graph: SearchGraph, path: Sequence[int], domain: Domain, most: in
         if len(kept) + len(way) > most:
             continue
         kept.update(dict.fromkeys(reversed(way)))
-    x = _places(list(kept), parent, graph.root)
+    x = _places(list(kept), parent, graph.root, path)
     dead = dead_ends(graph, domain)
     on_path = set(path)
     nodes = []
@@ -111,26 +111,60 @@ def _parents(graph: SearchGraph) -> NDArray[np.int64]:
     return parent
 
 
-def _places(kept: list[int], parent: NDArray[np.int64], root: int) -> dict[int, float]:
-    """Returns where each state stands from left to right: leaves side by side, others above the middle of theirs."""
+def _places(kept: list[int], parent: NDArray[np.int64], root: int, path: Sequence[int]) -> dict[int, float]:
+    """Returns where each state stands from left to right.
+
+    What the planner expects is a straight line; other states stand on both sides of it, as near as those of the same
+    depth allow, and above the middle of what follows them.
+    """
     children: dict[int, list[int]] = {state: [] for state in kept}
     for state in kept:
         if state != root:
             children[int(parent[state])].append(state)
-    x: dict[int, float] = {}
-    free, todo = 0.0, [(root, False)]
-    while todo:
-        state, is_done = todo.pop()
+    trunk = set(path)
+    trees: dict[int, _Tree] = {}
+    for state in _leaves_first(children, root):
         below = sorted(children[state])
-        if not below:
-            x[state] = free
-            free += 1.0
-        elif is_done:
-            x[state] = (x[below[0]] + x[below[-1]]) / 2
-        else:
-            todo.append((state, True))
-            todo += [(child, False) for child in reversed(below)]
-    return x
+        middle = next((child for child in below if child in trunk), None)
+        tree = _Tree() if middle is None else trees.pop(middle)
+        for number, child in enumerate(each for each in below if each != middle):
+            tree.join(trees.pop(child), 1 if middle is None or number % 2 == 0 else -1)
+        tree.add_root(state, None if middle is None else tree.x[middle])
+        trees[state] = tree
+    return trees[root].x
+
+
+def _leaves_first(children: dict[int, list[int]], root: int) -> list[int]:
+    order = [root]
+    for state in order:
+        order += children[state]
+    return order[::-1]
+
+
+class _Tree:
+    """Places of some states that stand beside each other, and how far they reach at each depth below their parent."""
+
+    def __init__(self) -> None:
+        self.x: dict[int, float] = {}
+        self.roots: list[float] = []
+        self.ends: list[tuple[float, float]] = []  # leftmost and rightmost place, by depth
+
+    def join(self, other: _Tree, side: int) -> None:
+        """Puts another tree at the right (1) or left (-1), one place apart where they are nearest."""
+        met = list(zip(self.ends, other.ends, strict=False))
+        gaps = [mine[1] - its[0] if side > 0 else its[1] - mine[0] for mine, its in met]
+        move = side * (max(gaps) + 1.0) if gaps else 0.0
+        self.x |= {state: x + move for state, x in other.x.items()}
+        self.roots += [x + move for x in other.roots]
+        moved = [(low + move, high + move) for low, high in other.ends]
+        both = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(self.ends, moved, strict=False)]
+        self.ends = both + self.ends[len(both) :] + moved[len(both) :]
+
+    def add_root(self, state: int, x: float | None) -> None:
+        """Puts a state above all: at `x`, or above their middle."""
+        middle = (min(self.roots) + max(self.roots)) / 2 if self.roots else 0.0
+        self.x[state] = middle if x is None else x
+        self.roots, self.ends = [self.x[state]], [(self.x[state], self.x[state]), *self.ends]
 
 
 def _edges(graph: SearchGraph, kept: dict[int, None], parent: NDArray[np.int64], path: list[int]) -> list[Edge]:

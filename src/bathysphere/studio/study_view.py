@@ -12,10 +12,10 @@ from bathysphere.runs.listing import run_directories
 from bathysphere.storage.files import read_json
 from bathysphere.studies import STUDIES
 from bathysphere.studies.study import number_text
-from bathysphere.studio.folder import RunsFolder
+from bathysphere.studies.sweep import METRICS
+from bathysphere.studio.folder import STUDY_PLACES, RunsFolder
 
 _SUMMARY = "summary.json"
-_PLACES = ("", "*/", "*/*/")  # how deep studies may lie
 _MOST = 100
 
 
@@ -27,16 +27,17 @@ class StudyView:
     title: str
     about: str
     command: str
+    num_begun: int  # runs in its folder
     num_finished: int
     num_running: int
-    num_runs: int  # that have begun
+    num_runs: int  # that there will be, or that have begun if nobody knows
     rows: list[dict[str, Any]]  # numbers of ours, and the paper's, as texts
     pictures: list[str]  # files, as seen from the folder of all
 
 
 def find_studies(folder: RunsFolder) -> list[StudyView]:
     """Returns the studies in a folder, by name; what cannot be read as one is left out."""
-    files = [file for place in _PLACES for file in sorted(folder.path.glob(f"{place}{_SUMMARY}"))]
+    files = [file for place in STUDY_PLACES for file in sorted(folder.path.glob(f"{place}{_SUMMARY}"))]
     found = []
     for file in files[:_MOST]:
         try:
@@ -52,7 +53,7 @@ def _view(folder: RunsFolder, path: Path, summary: dict[str, Any]) -> StudyView:
     study = STUDIES.get(summary["study"])
     runs = [RunDirectory(run) for run in run_directories(path / "runs")]
     finished = [run for run in runs if run.result_file.is_file()]
-    kinds = {} if study is None else {metric.name: metric for metric in study.metrics}
+    kinds = {metric.name: metric for metric in (METRICS if study is None else study.metrics)}
     settings = {} if study is None else {setting.name: setting.title for setting in study.settings}
     rows = []
     for row in summary.get("rows", []):
@@ -63,7 +64,7 @@ def _view(folder: RunsFolder, path: Path, summary: dict[str, Any]) -> StudyView:
             {
                 "key": f"{row['setting']} {row['metric']}",
                 "metric": metric.title if metric is not None else str(row["metric"]),
-                "setting": settings.get(row["setting"], str(row["setting"])),
+                "setting": settings.get(row["setting"], str(row["setting"]).replace("=", " = ").replace(",", ", ")),
                 "paper": number_text(row.get("paper"), kind),
                 "here": number_text(row["value"], kind),
                 "interval": low,
@@ -77,9 +78,10 @@ def _view(folder: RunsFolder, path: Path, summary: dict[str, Any]) -> StudyView:
         title=study.title if study is not None else summary["study"],
         about=study.about if study is not None else "",
         command=str(summary.get("command", "")),
+        num_begun=len(runs),
         num_finished=len(finished),
         num_running=sum(run.is_running() for run in runs if run not in finished),
-        num_runs=len(runs),
+        num_runs=max(int(summary.get("num_runs", 0)), len(runs)),
         rows=rows,
         pictures=[file.relative_to(folder.path).as_posix() for file in pictures],
     )

@@ -82,6 +82,16 @@ def actions_csv(thought: Thought | None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def open_csv(thought: Thought | None) -> str:
+    """Returns the open list of a search as comma-separated text, the state that is expanded next first."""
+    if thought is None or thought.open_states is None:
+        return ""
+    graph, lines = thought.graph, ["state,priority,depth,mean,std"]
+    for state, priority in zip(thought.open_states.states, thought.open_states.priorities, strict=True):
+        lines.append(f"{state},{priority:.6g},{graph.depth[state]},{graph.mean[state]:.6g},{graph.std[state]:.6g}")
+    return "\n".join(lines) + "\n"
+
+
 def graph_csv(thought: Thought | None) -> str:
     """Returns the states of a search graph as comma-separated text."""
     if thought is None:

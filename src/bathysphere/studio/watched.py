@@ -39,6 +39,13 @@ class Thought:
     open_states: OpenStates | None  # of best-first search
 
     @property
+    def path(self) -> list[int]:
+        """The states of the graph that the plan leads through, the last one included."""
+        states = self.plan_states.tolist()
+        last = int(self.graph.child[states[-1], self.plan[len(states) - 1]]) if states else -1
+        return [*states, last] if last >= 0 else states
+
+    @property
     def choice(self) -> int | None:
         """The action that would be taken; None if there is nowhere to go."""
         return self.plan[0] if self.plan else None

@@ -51,20 +51,22 @@ def register(studio: Studio) -> None:
     """Makes the page known."""
 
     @ui.page("/")
-    def runs() -> None:
-        RunsPage(studio)
+    def runs(words: str = "") -> None:
+        RunsPage(studio, words)
 
 
 class RunsPage:
-    """What one browser sees of the runs."""
+    """What one browser sees of the runs; only those that hold all of some words, if there are any."""
 
-    def __init__(self, studio: Studio) -> None:
+    def __init__(self, studio: Studio, words: str = "") -> None:
         self.studio = studio
-        runs = studio.folder.runs()
+        all_runs = studio.folder.runs()
+        runs = [run for run in all_runs if all(word in run.name for word in words.split())] or all_runs
         newest = sorted(runs, key=lambda run: run.state != "running")[:_SHOWN_AT_FIRST]
         self.chosen = {run.name for run in newest if run.state != "damaged"}
         self.opened: str | None = None
         self.curves: list[Curve] = []
+        self.labels: list[str] = []  # in the legend
         self.smoothing, self.by_group = 0.0, True
         with frame("Runs", f"All runs in the folder {studio.folder.path.name}.") as beside:
             with beside:
@@ -73,7 +75,7 @@ class RunsPage:
             if not runs:
                 text("There are no runs here yet. Start one, or look at an agent that comes with the package.", "p")
             with card():
-                entry("Filter", on_change=lambda words: self.table.filter_by(words), classes="wide")
+                entry("Filter", words, on_change=lambda words: self.table.filter_by(words), classes="wide")
                 self.table = Table(
                     "Runs", _COLUMNS, choosable=True, sortable=True, on_choose=self._choose, on_open=self._open
                 )
@@ -87,9 +89,11 @@ class RunsPage:
                     tick("One curve for all seeds", True, self._group)
                     copy_button(lambda: as_csv(self.curves))
                 self.chart = chart("Curves of the chosen runs", {}, height=340)
+                self.legend = ui.element("div").classes("legend")
             with card("Different settings", "Of the runs that are ticked.") as self.differences:
                 self.settings = Table("Settings in which the chosen runs differ", {"name": "setting"})
                 self.same = text("", "p", "muted")
+        self.table.filter_by(words)
         self._show_table()
         every(_LOOK_SECONDS, self._look)
 
@@ -160,7 +164,19 @@ class RunsPage:
         metric = self.metric.value
         self.curves = await aside(self._compute, metric, self._runs())
         draw(self.chart, curves_chart(self.curves, METRICS[metric], metric.startswith("win_rate")))
+        self._show_legend([curve.label for curve in self.curves])
         self._show_differences()
+
+    def _show_legend(self, labels: list[str]) -> None:
+        if labels == self.labels:
+            return
+        self.labels = labels
+        self.legend.clear()
+        with self.legend:
+            for label, colour in colours_of(labels).items():
+                with ui.element("span"):
+                    ui.element("span").classes("dot").style(f"background: {colour}")
+                    text(label)
 
     def _compute(self, metric: str, runs: list[RunSummary]) -> list[Curve]:
         parts = groups(runs) if self.by_group else {run.name: [run] for run in runs}
@@ -234,7 +250,7 @@ def _row(run: RunSummary, is_chosen: bool, colours: dict[str, str]) -> dict[str,
         "colour": colours.get(run.name),
         "name": run.name,
         "world": run.world,
-        "state": "finished" if run.state == "steps" else run.state,
+        "state": "finished" if run.is_finished else run.state,
         "tone": tone,
         "seed": "–" if run.seed is None else str(run.seed),
         "steps": f"{run.env_steps:,}",
@@ -257,7 +273,7 @@ def _facts(run: RunSummary) -> list[tuple[str, str]]:
     return [
         ("World", run.world),
         ("Preset", run.preset),
-        ("State", run.state),
+        ("State", f"finished ({run.state.replace('_', ' ')})" if run.is_finished else run.state),
         ("Steps", steps),
         ("Solved at", "not yet" if run.solved_step is None else f"step {run.solved_step:,}"),
     ]

@@ -9,7 +9,8 @@ from nicegui import ui
 
 from bathysphere.domains.presentation import text_of
 from bathysphere.errors import BathysphereError
-from bathysphere.studio.charts import RAMPS, actions_chart, graph_chart
+from bathysphere.plots import ORANGE
+from bathysphere.studio.charts import GREEN, PURPLE, RAMPS, actions_chart, graph_chart
 from bathysphere.studio.graph_view import view_graph
 from bathysphere.studio.pages.parts import (
     Choice,
@@ -30,7 +31,7 @@ from bathysphere.studio.pages.parts import (
 from bathysphere.studio.pages.watch import DEFAULT
 from bathysphere.studio.sessions import Session
 from bathysphere.studio.studio import Studio
-from bathysphere.studio.thoughts import ACTION_COLUMNS, action_rows, actions_csv, graph_csv, sentence
+from bathysphere.studio.thoughts import ACTION_COLUMNS, action_rows, actions_csv, graph_csv, open_csv, sentence
 from bathysphere.studio.watched import Thought
 
 _COLOURED = {"std": "disagreement (std among members)", "value": "value"}
@@ -79,7 +80,7 @@ class SearchPage:
                     button("Step", self._step, main=True)
             with ui.element("div").classes("columns side"):
                 with card("The graph", "Drag to move, scroll to zoom, point at a state to see it, click to open it."):
-                    self.graph = chart("The search graph", {}, height=470)
+                    self.graph = chart("The search graph", {}, height=470).classes("graph")
                     self.graph.on("componentClick", guarded(self._clicked), ["name", "dataType"])
                     self._make_legend()
                     with ui.element("div").classes("row-of middle"):
@@ -96,6 +97,8 @@ class SearchPage:
                     copy_button(lambda: actions_csv(self.thought))
             with card("Open list", "States that are to be expanded, the next one first.") as self.open_card:
                 self.open = Table("The open list", _OPEN_COLUMNS, on_open=lambda key: self._open(int(key)))
+                with ui.element("div").classes("row-of"):
+                    copy_button(lambda: open_csv(self.thought))
             self.acts.set_visibility(False)
             self.open_card.set_visibility(False)
 
@@ -103,14 +106,16 @@ class SearchPage:
         with ui.element("div").classes("legend"):
             self.ramp = ui.element("span").classes("ramp")
             text("low to high")
-            for mark, told in (
-                ("━ orange", "what it expects"),
-                ("▲", "dead end"),
-                ("■", "end"),
-                ("pin", "success"),
-                ("┄ purple", "back to where one comes from"),
+            for mark, colour, told in (
+                ("━", ORANGE, "what it expects"),
+                ("◆", GREEN, "success"),
+                ("▲", "inherit", "dead end"),
+                ("■", "inherit", "end"),
+                ("┅", PURPLE, "loop: back to where one comes from"),
             ):
-                text(f"{mark}: {told}")
+                with ui.element("span"):
+                    text(mark).style(f"color: {colour}; margin-right: .35rem").props("aria-hidden=true")
+                    text(told)
 
     async def begin(self, session: str, agent: str) -> None:
         """Shows the session that an address names, the newest one, or a new one."""
@@ -178,7 +183,7 @@ class SearchPage:
         if self.thought is None or self.session is None:
             return
         graph = self.thought.graph
-        view = view_graph(graph, self.thought.plan_states.tolist(), self.session.watched.agent.domain)
+        view = view_graph(graph, self.thought.path, self.session.watched.agent.domain)
         picture = f"/picture/{self.session.name}/{{}}?{self.session.watched.version}-{self.thought.budget}"
         draw(self.graph, graph_chart(view, self.by.value, picture, self.opened))
         self.ramp.style(f"background: linear-gradient(90deg, {', '.join(RAMPS[self.by.value])})")

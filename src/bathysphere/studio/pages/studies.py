@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from bathysphere.studio.pages.parts import Table, aside, card, copy_button, every, frame, text
+from bathysphere.studio.pages.parts import Table, aside, card, copy_button, every, frame, link, text
 from bathysphere.studio.studio import Studio
 from bathysphere.studio.study_view import StudyView, find_studies, study_csv
 
@@ -59,10 +59,11 @@ class StudiesPage:
 
 def _show(view: StudyView) -> None:
     with card(view.title, view.about):
-        told = f"{view.name}: {view.num_finished} of {view.num_runs} runs in its folder have finished"
-        going = f", {view.num_running} are running" if view.num_running else ""
-        if view.num_runs:
-            text(f"{told}{going}.", "p", "muted")
+        if view.num_begun:
+            going = f", {view.num_running} are running" if view.num_running else ""
+            with ui.element("div").classes("row-of middle"):
+                text(f"{view.num_finished} of {view.num_runs} runs have finished{going}.", "p", "muted")
+                link("Its runs", f"/?words={quote(view.name + '/runs/', safe='')}", classes="act")
         if view.command:
             text(view.command, "code", "muted")
         if view.rows:

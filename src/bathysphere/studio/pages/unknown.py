@@ -216,6 +216,7 @@ class UnknownPage:
         top = max(float(np.nanmax(each.values, initial=0.0)) for each in maps)
         shown = maps[int(self.moment.value)]
         height, width = shown.values.shape
+        self.moment.set_visibility(len(maps) > 1)
         side = f"width: min(100%, {_SIDE if width <= height else 2 * _SIDE}px); max-width: none; height: auto"
         self.training.style(f"{side}; aspect-ratio: {width} / {height}; background: var(--soft); margin: 0 auto")
         draw(self.training, training_map_chart(shown.values, top))
@@ -230,12 +231,13 @@ class UnknownPage:
             return
         height, width = judged.map.shape
         picture = judged.map.picture
-        below = "none" if picture is None else f"url({data_url(_small(picture, _SIDE))})"
+        below = "none" if picture is None else f"url({data_url(_small(picture, 2 * _SIDE))})"
         for made, values, ramp, legend in (
             (self.std, judged.std, "std", "std_legend"),
             (self.value, judged.mean, "value", "value_legend"),
         ):
-            made.style(f"width: min(100%, {_SIDE}px); height: auto; aspect-ratio: {width} / {height}; margin: 0 auto")
+            side = _SIDE if width <= height else 2 * _SIDE
+            made.style(f"width: min(100%, {side}px); height: auto; aspect-ratio: {width} / {height}; margin: 0 auto")
             made.style["background"] = f"var(--soft) {below} 0 0 / 100% 100%"
             made.update()
             draw(made, map_chart(judged.map, values, ramp))

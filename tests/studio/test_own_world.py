@@ -1,0 +1,107 @@
+"""A world of the user's own in the studio: one state at a time, named by its import path, swept, watched, searched."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.studio.browser import violations, watched_page
+from tests.studio.conftest import start_server, stop_server
+
+WORLD = '''
+class Stairs:
+    """Climb to the seventh stair; a state is the stair."""
+
+    actions = ("down", "up")
+    max_steps = 12
+
+    def start(self, rng):
+        return 0
+
+    def step(self, stair, action):
+        stair = max(0, stair + (1 if action == "up" else -1))
+        return stair, float(stair == 7), stair == 7
+
+    def text(self, stair):
+        return f"stair {stair}"
+'''
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the world's file, and in it the runs and a sweep."""
+    path = tmp_path_factory.mktemp("own")
+    (path / "stairs.py").write_text(WORLD)
+    for words in (
+        "train stairs:Stairs --steps 300 --no-pictures --json --run-dir runs/climb",
+        "sweep stairs:Stairs --vary search.risk_coef=0,2 --seeds 1 --steps 200 --out runs/sweep --jobs 1",
+    ):
+        subprocess.run([sys.executable, "-m", "bathysphere", *words.split()], cwd=path, check=True, capture_output=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def own_server(place):
+    """The URL of a studio that was opened where the world is."""
+    before = os.getcwd()
+    os.chdir(place)
+    try:
+        process, url = start_server(place / "runs")
+    finally:
+        os.chdir(before)
+    yield url.rstrip("/")
+    said = stop_server(process)
+    assert "Traceback" not in said, said
+
+
+@pytest.fixture
+def own_page(browser, own_server):
+    with watched_page(browser) as (opened, problems):
+        yield opened
+        assert not problems, problems
+
+
+def test_it_is_watched_and_searched(own_page, own_server):
+    own_page.goto(f"{own_server}/watch?agent=climb")
+    status = own_page.get_by_role("status").first
+    expect(status).to_contain_text("Step 0 of 12")
+    expect(own_page.get_by_text("It chooses")).to_be_visible()
+    own_page.locator("h1").click()
+    own_page.keyboard.press("ArrowUp")
+    expect(status).to_contain_text("last up")
+    expect(own_page.get_by_text(re.compile("You chose up"))).to_be_visible()
+    assert own_page.locator("img.board").evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    own_page.get_by_role("link", name="Inside the search").click()
+    expect(own_page.get_by_role("heading", name="State")).to_be_visible()
+    expect(own_page.locator("img.board.small")).to_have_attribute("alt", "stair 1")
+    expect(own_page.get_by_text(re.compile(r"^\d+ states"))).to_be_visible()
+    assert violations(own_page) == []
+
+
+def test_its_most_disputed_states_are_shown(own_page, own_server):
+    own_page.goto(f"{own_server}/unknown?agent=climb")
+    expect(own_page.locator(".tiles figure").first).to_contain_text("std")
+    expect(own_page.locator(".tiles img").first).to_have_attribute("alt", re.compile(r"stair \d"))
+    expect(own_page.get_by_text("Over training")).not_to_be_visible()
+    own_page.get_by_role("button", name="Copy numbers").last.click()
+    expect(own_page.get_by_text("Copied as comma-separated text.")).to_be_visible()
+    assert own_page.evaluate("navigator.clipboard.readText()").startswith("state,mean,std,members\n")
+
+
+def test_a_sweep_is_a_study_and_its_runs_are_runs(own_page, own_server):
+    own_page.goto(f"{own_server}/studies")
+    expect(own_page.get_by_role("heading", name="sweep of stairs")).to_be_visible()
+    expect(own_page.get_by_text("2 of 2 runs have finished.")).to_be_visible()
+    expect(own_page.get_by_role("row", name="runs solved risk_coef = 2")).to_contain_text("%")
+    image = own_page.locator("img.figure").first
+    assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 300
+    own_page.get_by_role("link", name="Its runs").click()
+    run = own_page.get_by_role("button", name="sweep/runs/risk_coef=2/seed0")
+    expect(run).to_be_visible()
+    expect(own_page.get_by_role("button", name="climb", exact=True)).to_have_count(0)
+    run.click()
+    own_page.get_by_role("link", name="Watch it").click()
+    expect(own_page.get_by_text("It chooses")).to_be_visible()
