@@ -35,6 +35,7 @@ class Reporter:
         self._num_ended, self._free = 0, 0.0
 
     def update(self, jobs: Sequence[Job]) -> None:
+        """Takes note of runs that have ended."""
         self._watcher.update(jobs)
         num_ended = sum(job.state in ("finished", "failed") for job in jobs)
         began = time.monotonic()
