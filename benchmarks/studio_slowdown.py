@@ -1,10 +1,10 @@
 """Measures how much slower a training is while it is watched in the studio.
 
-    python -m benchmarks.studio_slowdown --preset sokoban --page runs
+    python -m benchmarks.studio_slowdown --preset sokoban
 
-One training goes on throughout. In turns a browser on the same machine has the page open or an empty one; the speed of
-each watched window is compared with the mean of the windows before and after it, so that what changes slowly does not
-count. Prints one JSON object.
+The same training, step for step, is made again and again in one process. In turns, a browser on the same machine has
+the page of runs open with its curve, or an empty page. Each watched time is compared with the mean of the times before
+and after it. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -23,94 +23,84 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from benchmarks.studio import cpu_seconds
 from scipy.special import stdtrit
 from tests.studio.browser import open_browser, watched_page
 from tests.studio.conftest import start_server, stop_server
 
-from bathysphere.runs.metrics import last_row
+from bathysphere.config.convert import override
+from bathysphere.config.presets import find_preset
+from bathysphere.runs.runner import run
 from bathysphere.storage.versions import describe_machine
 
-LOG_EVERY = {"deep-sea": 2000, "sokoban": 64}
-SETTLE_SECONDS = 1.0  # after a page was opened or left, before a window begins
+TRAININGS: dict[str, dict[str, Any]] = {  # of some seconds
+    "deep-sea": {"steps": 300_000},
+    "sokoban": {"steps": 3_000, "batch": 16, "log_every": 64, "start_from": "sokoban"},
+}
 
 
-def show(page: Any, url: str, kind: str) -> None:
-    """Opens the page that watches the run."""
-    if kind == "runs":
-        page.goto(url)
-        page.get_by_label("compare training").wait_for()
-    else:
-        page.goto(f"{url}watch?agent=training")
-        page.get_by_text("It chooses").wait_for()
-        page.get_by_role("button", name="Play", exact=True).click()
+def train(preset: str, folder: Path) -> None:
+    """Trains once for every line on stdin, into the run that it names; prints seconds and processor seconds."""
+    config = override(find_preset(preset), TRAININGS[preset])
+    for line in sys.stdin:
+        wall, processor = time.perf_counter(), time.process_time()
+        run(config, folder / line.strip(), pictures=False)
+        print(json.dumps([time.perf_counter() - wall, time.process_time() - processor]), flush=True)
 
 
-def window(page: Any, process: subprocess.Popen[bytes], metrics: Path, seconds: float) -> tuple[float, float]:
-    """Returns the training's steps per second, by its own clock, and per second of its processor time."""
-    page.wait_for_timeout(1000 * SETTLE_SECONDS)
-    first, cpu, began = last_row(metrics), cpu_seconds(process.pid), time.perf_counter()
-    page.wait_for_timeout(1000 * seconds)
-    last, share = last_row(metrics), (cpu_seconds(process.pid) - cpu) / (time.perf_counter() - began)
-    assert first is not None
-    assert last is not None
-    speed = (last["env_steps"] - first["env_steps"]) / (last["seconds"] - first["seconds"])
-    return speed, speed / share
+def measure(preset: str, turns: int) -> list[list[float]]:
+    """Returns seconds and processor seconds of every training; those with an odd number are watched."""
+    taken = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        server, url = start_server(folder)
+        command = [sys.executable, "-m", "benchmarks.studio_slowdown", "--preset", preset, "--folder", temporary]
+        trainer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert trainer.stdin is not None
+        assert trainer.stdout is not None
+        with open_browser(shutil.which("chromium") or "chromium") as browser, watched_page(browser) as (page, _):
+            page.goto(url)  # compiled, and in the browser's cache
+            for number in range(-1, 2 * turns + 1):  # the first one does not count: it compiles
+                page.goto(url if number % 2 and number > 0 else "about:blank")
+                if number % 2 and number > 0:
+                    page.get_by_label(
+                        "compare training", exact=True
+                    ).wait_for()  # the one before: its name stays ticked
+                page.wait_for_timeout(1000)
+                shutil.rmtree(folder / "training", ignore_errors=True)
+                trainer.stdin.write("training\n")
+                trainer.stdin.flush()
+                taken.append(json.loads(trainer.stdout.readline()))
+        trainer.stdin.close()
+        trainer.wait()
+        stop_server(server)
+    return taken[1:]
 
 
-def slowdowns(speeds: list[float]) -> dict[str, Any]:
-    """Compares every second window with its neighbours: the mean slowdown, its 95% interval, and all of them."""
-    alone = np.array(speeds[::2])
-    lost = 1 - np.array(speeds[1::2]) / ((alone[1:] + alone[:-1]) / 2)
-    spread = float(stdtrit(len(lost) - 1, 0.975) * lost.std(ddof=1) / np.sqrt(len(lost)))
-    return {
-        "mean": float(lost.mean()),
-        "low": float(lost.mean()) - spread,
-        "high": float(lost.mean()) + spread,
-        "all": lost.round(4).tolist(),
-    }
+def slowdown(seconds: list[float]) -> dict[str, Any]:
+    """Compares every second time with its neighbours: the mean slowdown, its 95% interval, and all of them."""
+    alone = np.array(seconds[::2])
+    more = np.array(seconds[1::2]) / ((alone[1:] + alone[:-1]) / 2) - 1
+    spread = float(stdtrit(len(more) - 1, 0.975) * more.std(ddof=1) / np.sqrt(len(more)))
+    mean = float(more.mean())
+    return {"mean": mean, "low": mean - spread, "high": mean + spread, "all": more.round(4).tolist()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--preset", choices=LOG_EVERY, default="sokoban")
-    parser.add_argument("--page", choices=("runs", "watch"), default="runs")
+    parser.add_argument("--preset", choices=TRAININGS, default="sokoban")
     parser.add_argument("--turns", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=4.0)
-    parser.add_argument("--warm-up", type=float, default=10.0, help="seconds before the first window")
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    speeds: list[tuple[float, float]] = []
-    with tempfile.TemporaryDirectory() as temporary:
-        run, said = Path(temporary) / "training", Path(temporary) / "said.txt"
-        command = [sys.executable, "-m", "bathysphere", "train", options.preset, "--steps", "1000000000"]
-        command += ["--log-every", str(LOG_EVERY[options.preset]), "--json", "--no-pictures", "--run-dir", str(run)]
-        with said.open("wb") as output:
-            training = subprocess.Popen(command, stdout=output, stderr=output)
-        server, url = start_server(Path(temporary))
-        try:
-            while last_row(run / "metrics.jsonl") is None and training.poll() is None:
-                time.sleep(0.1)
-            with open_browser(shutil.which("chromium") or "chromium") as browser, watched_page(browser) as (page, _):
-                if options.page == "watch":
-                    show(page, url, options.page)  # loaded and compiled once
-                page.goto("about:blank")
-                page.wait_for_timeout(1000 * options.warm_up)
-                for turn in range(2 * options.turns + 1):
-                    show(page, url, options.page) if turn % 2 else page.goto("about:blank")
-                    speeds.append(window(page, training, run / "metrics.jsonl", options.seconds))
-        finally:
-            training.terminate()
-            training.wait()
-            stop_server(server)
-        if training.returncode not in (0, 130):
-            raise SystemExit(said.read_text())
+    if options.folder is not None:
+        train(options.preset, options.folder)
+        return
+    taken = measure(options.preset, options.turns)
     told = {
         "machine": describe_machine(),
         "preset": options.preset,
-        "page": options.page,
-        "steps_per_second_alone": float(np.median([speed for speed, _ in speeds[::2]])),
-        "slowdown": slowdowns([speed for speed, _ in speeds]),
-        "slowdown_by_processor_time": slowdowns([per_cpu for _, per_cpu in speeds]),
+        "seconds_alone": float(np.median([wall for wall, _ in taken[::2]])),
+        "slowdown": slowdown([wall for wall, _ in taken]),
+        "slowdown_by_processor_time": slowdown([processor for _, processor in taken]),
     }
     print(json.dumps(told, indent=2))
 
