@@ -10,10 +10,10 @@ import numpy as np
 
 from bathysphere.agents import agent_file
 from bathysphere.agents.agent import Agent
-from bathysphere.config.run import MEMORY, RunConfig
+from bathysphere.config.run import LEARNT, MEMORY, RunConfig
 from bathysphere.config.saved import CONFIG, MODEL, check_is_run, load_config, open_checkpoints
 from bathysphere.domains import make_domain
-from bathysphere.domains.base import Domain, Model, ObservationSpec
+from bathysphere.domains.base import Domain, LearningModel, Model, ObservationSpec
 from bathysphere.domains.worlds import hand_over
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.models.memory import MemoryModel
@@ -118,30 +118,39 @@ def make_model(config: RunConfig, domain: Domain, path: Path | None = None) -> M
     """
     if config.model is None:
         return None
-    if config.model == MEMORY:
-        return _load_memory(config, domain, path)
+    if config.model in LEARNT:
+        return _load_learnt(config, domain, path)
     from bathysphere.models.learned import load_model  # imports PyTorch
 
     copy = None if path is None else path / MODEL
     return load_model(copy if copy is not None and copy.is_file() else config.model, domain)
 
 
-def make_memory(config: RunConfig, domain: Domain, values: Ensemble) -> MemoryModel:
-    """Returns an empty memory, to which the unknown is as wide as `values`, still untrained, are at the start."""
+def begin_model(config: RunConfig, domain: Domain, values: Ensemble) -> LearningModel:
+    """Returns a model that knows nothing yet. The unknown is as wide to it as `values`, untrained, are at the start."""
     starts = domain.initial(_STARTS, np.random.default_rng(config.seed))
     spread = float(values.evaluate(domain.observe(starts)).std(axis=1).mean())
-    return MemoryModel(domain.state_size, len(domain.action_names), values.num_members, spread, config.seed)
+    return _make_learnt(config, domain, spread)
 
 
-def _load_memory(config: RunConfig, domain: Domain, path: Path | None) -> MemoryModel | None:
-    """Returns what a run remembers; None for an agent file, which has no memory: it plans with the rules."""
+def _make_learnt(config: RunConfig, domain: Domain, spread: float) -> LearningModel:
+    if config.model == MEMORY:
+        num_actions, num_members = len(domain.action_names), config.values.num_members
+        return MemoryModel(domain.state_size, num_actions, num_members, spread, config.seed)
+    from bathysphere.models.network_model import NetworkModel  # imports PyTorch
+
+    return NetworkModel(domain, config.seed)
+
+
+def _load_learnt(config: RunConfig, domain: Domain, path: Path | None) -> LearningModel | None:
+    """Returns what a run has learnt of its world; None for an agent file, which has no such model: it has the rules."""
     if path is None or not path.is_dir():
         return None
     store = open_checkpoints(path)
     saved = section(store.read(store.newest()).arrays, "model.")
-    memory = MemoryModel(domain.state_size, len(domain.action_names), config.values.num_members, 0.0, config.seed)
-    memory.load_state_dict(saved)
-    return memory
+    model = _make_learnt(config, domain, 0.0)
+    model.load_state_dict(saved)
+    return model
 
 
 def _load_run(run_dir: Path, world: Any) -> Trained:

@@ -11,7 +11,8 @@ from bathysphere.learning.config import LearningConfig
 from bathysphere.planning import PlannerSettings, SearchConfig
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
-MEMORY = "memory"  # as a run's model: what has happened so far
+MEMORY, NETWORK = "memory", "network"
+LEARNT = (MEMORY, NETWORK)  # models of a run that it learns while acting
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,9 @@ class RunConfig:
     domain: DomainConfig = field(default_factory=DeepSeaConfig)
     """The world."""
     model: str | None = None
-    """What planning believes happens: a learned model, by the name of a shipped one or its file; or memory: what has
-    happened so far, and nothing else. None: the world's own rules. Steps that are made always follow the rules."""
+    """What planning believes happens: a learned model, by the name of a shipped one or its file; or one that is learnt
+    while acting: memory (what has happened so far, and nothing else) or network. None: the world's own rules. Steps
+    that are made always follow the rules."""
     search: PlannerSettings = field(default_factory=SearchConfig)
     """How episodes are planned."""
     values: ValuesConfig = field(default_factory=ValuesConfig)
@@ -140,6 +142,8 @@ class RunConfig:
             )
         if self.start_from is not None and self.values.num_towers:
             raise BathysphereError("start_from and values.num_towers both say where weights come from; leave one out.")
+        if self.model == NETWORK and self.workers > 1:
+            raise BathysphereError(f"The model {self.model} is learnt by the process that plays; leave workers at 1.")
         drawn = getattr(self.search, "num_subsampled", None)
         if drawn is not None and drawn > self.values.num_members:
             raise BathysphereError(

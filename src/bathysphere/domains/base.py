@@ -96,7 +96,7 @@ class PartialModel(Protocol):
 
 
 @runtime_checkable
-class LearningModel(Protocol):
+class LearningModel(Model, Protocol):
     """What a model may offer besides: that it learns from the steps that are made."""
 
     def learn(self, states: States, actions: NDArray[np.integer], outcomes: Successors) -> None:
@@ -110,6 +110,13 @@ class LearningModel(Protocol):
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned."""
         ...
+
+
+@runtime_checkable
+class AskedModel(LearningModel, Protocol):
+    """A model that says what it was asked, so that its errors there can be counted."""
+
+    asked: States  # uint8 [n, S], the latest states
 
 
 class Outcomes(NamedTuple):

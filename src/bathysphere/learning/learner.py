@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, LearningModel, Model, States, Successors
+from bathysphere.domains.base import AskedModel, Domain, LearningModel, Model, States, Successors
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
+from bathysphere.learning.graph_errors import graph_errors
 from bathysphere.learning.hindsight import with_hindsight
 from bathysphere.learning.lookahead import look_ahead
 from bathysphere.learning.masks import draw_mask
@@ -20,7 +21,7 @@ from bathysphere.learning.progress import Progress
 from bathysphere.learning.replay import Replay
 from bathysphere.learning.targets import num_targets, policy_targets, targets
 from bathysphere.learning.transitions import TransitionReplay
-from bathysphere.planning import Episode, PlannerSettings
+from bathysphere.planning import BestFirstConfig, Episode, PlannerSettings
 from bathysphere.planning.episode import SeenStates
 from bathysphere.planning.planner import Work
 from bathysphere.storage.state import (
@@ -62,6 +63,10 @@ class Learner(ABC):
     ) -> None:
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
         self.model: Model = domain if model is None else model
+        if isinstance(self.model, LearningModel) and isinstance(search, BestFirstConfig):
+            raise BathysphereError(
+                "A model that is learnt while acting needs a planner that plans every step; leave out best-first."
+            )
         usual = search.max_steps or domain.max_steps
         self.max_steps = min(learning.max_steps or usual, usual)  # of one episode
         if learning.graph_states > self.max_steps:
@@ -97,7 +102,7 @@ class Learner(ABC):
 
     def columns(self) -> dict[str, Any]:
         """Returns columns for a row of the metrics about how episodes are played; called once for each row."""
-        return {}
+        return graph_errors(self.model, self.domain) if isinstance(self.model, AskedModel) else {}
 
     def close(self) -> None:  # noqa: B027 (most have nothing to end)
         """Ends whatever plays episodes elsewhere."""

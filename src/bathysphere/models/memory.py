@@ -9,30 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Imagined, States, Successors
+from bathysphere.models.unknown import UnknownValues
 from bathysphere.storage.state import Arrays, require
 
-_GOLDEN, _MIX_1, _MIX_2 = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-_S27, _S30, _S31, _S11 = (np.uint64(n) for n in (27, 30, 31, 11))
 _FIRST_ROOM = 1024  # states
 
 
 class MemoryModel:
     """Remembers every step that was made. What was not tried is unknown.
 
-    An unknown outcome is worth to member e a number of its own, drawn once and for all for that state, action and
-    member: uniform, with mean 0 and standard deviation `spread`. With the spread of the ensemble before training, what
-    was never tried looks to a risk measure as a state does that nobody has learnt about.
-
     Args:
       state_size: S.
       num_actions: A.
       num_members: E.
-      spread: standard deviation of an unknown outcome's value.
-      seed: decides these values.
+      spread, seed: of what is unknown, as for `UnknownValues`.
     """
 
     def __init__(self, state_size: int, num_actions: int, num_members: int, spread: float, seed: int) -> None:
-        self._num_members, self._spread, self._seed = num_members, spread, np.uint64(seed)
+        self._unknown = UnknownValues(num_actions, num_members, spread, seed)
         self._row: dict[bytes, int] = {}  # of each state seen
         self._known = np.zeros((_FIRST_ROOM, num_actions), np.bool_)
         self._outcomes = Successors(*map(np.zeros_like, Successors.empty(_FIRST_ROOM, num_actions, state_size)))
@@ -48,8 +42,7 @@ class MemoryModel:
 
     def imagine(self, states: States) -> Imagined:
         """Returns what is known of `states`, uint8 [n, S], and what the rest is worth to each member."""
-        shape = (len(states), self._known.shape[1])
-        answer = Successors.empty(*shape, states.shape[1])
+        answer = Successors.empty(len(states), self._known.shape[1], states.shape[1])
         rows = np.array([self._row.get(state.tobytes(), -1) for state in states], np.int64)
         is_known = self._known[rows] & (rows >= 0)[:, None]
         part: Any
@@ -59,10 +52,7 @@ class MemoryModel:
         answer.states[~is_known] = np.broadcast_to(states[:, None], answer.states.shape)[~is_known]
         for part in answer[1:]:
             part[~is_known] = 0
-        values = np.zeros((*shape, self._num_members), np.float32)
-        if not is_known.all():
-            values[~is_known] = self._unknown_values(states)[~is_known]
-        return Imagined(answer, is_known, values)
+        return Imagined(answer, is_known, self._unknown.where(~is_known, states))
 
     def learn(self, states: States, actions: NDArray[np.integer], outcomes: Successors) -> None:
         """Remembers steps: `actions` [n] in `states`, uint8 [n, S], had `outcomes`, arrays without an action axis."""
@@ -74,20 +64,6 @@ class MemoryModel:
         remembered: Any
         for remembered, part in zip(self._outcomes, outcomes, strict=True):
             remembered[rows, actions] = part
-
-    def _unknown_values(self, states: States) -> NDArray[np.float32]:
-        """Returns float32 [n, A, E]: splitmix64 of the state's bytes, the action and the member, as numbers."""
-        num_states, num_actions = len(states), self._known.shape[1]
-        words = np.zeros((num_states, -(-states.shape[1] // 8) * 8), np.uint8)
-        words[:, : states.shape[1]] = states
-        mixed = np.full(num_states, self._seed)
-        for word in np.ascontiguousarray(words.view(np.uint64).T):
-            mixed = _mixed(mixed ^ word)
-        columns = np.arange(num_actions * self._num_members, dtype=np.uint64)
-        drawn = _mixed(mixed[:, None] + _GOLDEN * (columns + np.uint64(1)))
-        uniform = (drawn >> _S11).astype(np.float64) * 2.0**-52 - 1.0
-        values: NDArray[np.float32] = (uniform * (self._spread * 3.0**0.5)).astype(np.float32)
-        return values.reshape(num_states, num_actions, self._num_members)
 
     def _make_room(self, num_states: int) -> None:
         room = len(self._known)
@@ -108,7 +84,12 @@ class MemoryModel:
         used, state_size = len(self._row), self._outcomes.states.shape[2]
         seen = np.frombuffer(b"".join(self._row), np.uint8).reshape(used, state_size)
         outcomes = {name: part[:used].copy() for name, part in self._outcomes._asdict().items()}
-        return {"seen": seen.copy(), "known": self._known[:used].copy(), "spread": np.array(self._spread), **outcomes}
+        return {
+            "seen": seen.copy(),
+            "known": self._known[:used].copy(),
+            "spread": np.array(self._unknown.spread),
+            **outcomes,
+        }
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned."""
@@ -122,18 +103,9 @@ class MemoryModel:
         require(
             np.isfinite(state["rewards"]).all() and np.isfinite(state["spread"]), "a remembered number is not finite"
         )
-        self._spread = float(state["spread"])
+        self._unknown.spread = float(state["spread"])
         self._row = {row.tobytes(): number for number, row in enumerate(seen)}
         self._make_room(len(seen))
         self._known[: len(seen)] = state["known"]
         for name, part in self._outcomes._asdict().items():
             part[: len(seen)] = state[name]
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Returns splitmix64's scrambling of `numbers`."""
-    z = numbers + _GOLDEN
-    z = (z ^ (z >> _S30)) * _MIX_1
-    z = (z ^ (z >> _S27)) * _MIX_2
-    mixed: NDArray[np.uint64] = z ^ (z >> _S31)
-    return mixed

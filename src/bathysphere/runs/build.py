@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bathysphere.agents.loading import make_memory, make_model, make_values
-from bathysphere.config.run import MEMORY, RunConfig
+from bathysphere.agents.loading import begin_model, make_model, make_values
+from bathysphere.config.run import LEARNT, RunConfig
 from bathysphere.domains import make_domain
 from bathysphere.learning.block_trainer import BlockTrainer
 from bathysphere.learning.blocks import PlayersHere
@@ -36,7 +36,7 @@ def make_trainer(
         load_towers(values, config, domain.observation)
     if config.start_from is not None and is_new:
         start_from_agent(values, config.start_from, domain.observation)
-    model = make_model(config, domain, run_dir) if config.model != MEMORY else make_memory(config, domain, values)
+    model = begin_model(config, domain, values) if config.model in LEARNT else make_model(config, domain, run_dir)
     parts = domain, values, config.search, config.learning
     if config.scale.block is None:
         return Trainer(*parts, batch=config.batch, workers=config.workers, seed=trainer_seed, model=model)

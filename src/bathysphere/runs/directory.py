@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from bathysphere.config.convert import to_dict
-from bathysphere.config.run import MEMORY, RunConfig
+from bathysphere.config.run import LEARNT, RunConfig
 from bathysphere.config.saved import CHECKPOINTS, CONFIG, MODEL, check_is_run, load_config
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.files import read_json, write_file, write_json, writing
@@ -52,7 +52,7 @@ class RunDirectory:
         directory = cls(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise _taken(path)
-        model = None if config.model is None or config.model == MEMORY else _read_model(config.model)
+        model = None if config.model is None or config.model in LEARNT else _read_model(config.model)
         with writing(path, "Choose another --run-dir."):
             path.mkdir(parents=True, exist_ok=True)
             try:
