@@ -110,3 +110,15 @@ def test_a_domain_without_pictures_shows_its_bytes():
 def test_ids_are_registered_once():
     assert [name for name in gymnasium.registry if name.startswith("bathysphere/")] == IDS
     assert bathysphere.gym.make_env("deep-sea", size=3).domain.max_steps == 2
+
+
+def test_what_chance_decides_follows_from_the_seed_of_reset():
+    lake = bathysphere.from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=True))
+
+    def walk(seed):
+        env = DomainEnv(lake)
+        env.reset(seed=seed)
+        return [int(env.step(2)[0][0]) for _ in range(5)]
+
+    assert walk(0) == walk(0)
+    assert len({tuple(walk(seed)) for seed in range(20)}) > 3

@@ -20,6 +20,7 @@ from bathysphere.domains.adapters.gymnasium import GymDomain
 from bathysphere.domains.base import Domain, Features, States, as_rows
 from bathysphere.domains.presentation import picture_of, text_of
 from bathysphere.errors import BathysphereError
+from bathysphere.planning.real_steps import take_steps
 
 __all__ = ["DomainEnv", "EnvState", "GymDomain", "make_env"]
 
@@ -61,18 +62,18 @@ class DomainEnv(gymnasium.Env[NDArray[np.generic], np.int64]):
         return self._observe(), {"solved": False, "steps": 0}
 
     def step(self, action: np.int64) -> tuple[NDArray[np.generic], float, bool, bool, dict[str, Any]]:
-        """Plays one action."""
+        """Plays one action; what chance decides follows from the seed of `reset`."""
         state = self._need_state()
         if not self.action_space.contains(action):
             names = ", ".join(f"{number} {name}" for number, name in enumerate(self.domain.action_names))
             raise BathysphereError(f"There is no action {action!r}. Choose from: {names}.")
-        out = self.domain.successors(state)
-        self._state = out.states[:, action]
+        taken = take_steps(self.domain, state, np.array([action], np.int32), self.np_random)
+        self._state = taken.states
         self._steps += 1
-        terminated = bool(out.terminal[0, action])
+        terminated = bool(taken.terminal[0])
         truncated = not terminated and self._steps >= self.domain.max_steps
-        info = {"solved": bool(out.solved[0, action]), "steps": self._steps}
-        return self._observe(), float(out.rewards[0, action]), terminated, truncated, info
+        info = {"solved": bool(taken.solved[0]), "steps": self._steps}
+        return self._observe(), float(taken.rewards[0]), terminated, truncated, info
 
     def render(self) -> Any:
         """Draws the current state in the chosen mode."""

@@ -41,8 +41,6 @@ BROKEN = [
     (worlds.Undead, "terminal-state", "a terminal state must earn reward 0", True),
     (worlds.TooFewKinds, "category-out-of-range", "observations must be in 0..2", True),
     (worlds.GrowingPicture, "pictures", "render must draw all states in one size", True),
-    (environments.Slippery, "random-step", "led to different answers: chance decides steps", True),
-    (environments.noise, "random-step", "after 0 steps from reset(seed=0), action 3 led to different", True),
     (environments.Continuous, "action-space", "The action space is Box(-1.0", True),
     (environments.CopyResets, "copy-resets", "goes on as if it had just been reset", True),
     (environments.Outside, "category-out-of-range", "observations must be in 0..4", True),

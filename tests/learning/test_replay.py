@@ -239,3 +239,29 @@ def pushes(domain, boards):
     """Tells which moves push a box, float [n, 4]."""
     boxes, after = np.isin(boards, (3, 4)), np.isin(domain.successors(boards).states, (3, 4))
     return (after != boxes[:, None]).any(axis=2).astype(np.float64)
+
+
+@pytest.mark.kernels
+def test_backward_samples_are_whole_episodes_from_their_ends():
+    """Every column walks back through an episode and begins with another at its end; the first one with the newest."""
+    rng = np.random.default_rng(0)
+    replay = Replay(ReplayConfig(capacity=4, sampling="backward"), STATE_SIZE, 2, MAX_LENGTH)
+    kept = {False: [], True: []}
+    for number in range(11):
+        states, targets, mask, _ = draw_episode(int(rng.integers(1, MAX_LENGTH + 1)), 2, 1, 0, rng)
+        solved = number % 3 == 0
+        replay.add(states, targets, mask, solved)
+        kept[solved] = [*kept[solved], [bytes(state) for state in states]][-4:]
+    sample = replay.sample(40, 6, rng)
+    for column in range(6):
+        episodes = kept[column < sample.num_solved]
+        walked = [bytes(state) for state in sample.states[:, column]]
+        begun = 0
+        while begun < len(walked):
+            episode = next(e for e in episodes if e[-1] == walked[begun])
+            if begun == 0 and column in (0, sample.num_solved):
+                assert episode == episodes[-1]
+            backward = episode[::-1][: len(walked) - begun]
+            assert walked[begun : begun + len(backward)] == backward
+            begun += len(backward)
+    assert sample.part(3, 5).states.tolist() == sample.states[3:5].tolist()

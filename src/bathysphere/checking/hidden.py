@@ -119,8 +119,8 @@ def _explained(difference: str, one: Successors, other: Successors, kept: _Keeps
         return Finding(
             "random-step",
             f"The same step came out in two ways: {difference}.{source}",
-            "Worlds with chance are not supported: a plan counts on steps to end as they did in planning. Draw what is "
-            "random at the start, from rng, and keep it in the state; or make the step certain.",
+            "Draw what is random at the start, from rng, and keep it in the state; or make the step certain. A Domain "
+            "may have chance if it says what may happen (outcomes), or lets a seed decide it (sample).",
         )
     only_rewards = np.array_equal(one.states, other.states) and np.array_equal(one.terminal, other.terminal)
     if only_rewards:

@@ -37,31 +37,31 @@ def _deep_sea() -> RunConfig:
     )
 
 
+def _deep_sea_large() -> RunConfig:
+    """Deep-sea of a hundred rows and more: every member looks one step ahead, through whole episodes backward."""
+    config = _deep_sea()
+    return _backward(
+        replace(
+            config,
+            batch=1,
+            domain=DeepSeaConfig(size=200),
+            search=_search(config, passes=3, risk_coef=5.0),
+            learning=replace(config.learning, target="lookahead"),
+        )
+    )
+
+
 def _deep_sea_no_planner() -> RunConfig:
     """Deep-sea without a planner and without its rules: members learn values of actions, each from its own."""
-    config = _deep_sea()
-    return replace(
-        config,
-        batch=1,
-        search=NoPlannerConfig(risk_coef=5.0, num_subsampled=10),
-        optimiser=OptimiserConfig(name="delta", learning_rate=0.5),
-        learning=replace(config.learning, steps_per_update=0.25, replay=ReplayConfig(capacity=1000)),
-    )
+    config = replace(_deep_sea(), batch=1, search=NoPlannerConfig(risk_coef=5.0, num_subsampled=10))
+    return _backward(config)
 
 
 def _deep_sea_memory() -> RunConfig:
     """Deep-sea without its rules: planned with what has happened so far, and what never happened is worth a try."""
     config = _deep_sea()
-    return replace(
-        config,
-        batch=1,
-        model=MEMORY,
-        search=_search(config, risk_coef=5.0),
-        optimiser=OptimiserConfig(name="delta", learning_rate=0.5),
-        learning=replace(
-            config.learning, target="lookahead", steps_per_update=0.25, replay=ReplayConfig(capacity=1000)
-        ),
-    )
+    learning = replace(config.learning, target="lookahead")
+    return _backward(replace(config, batch=1, model=MEMORY, search=_search(config, risk_coef=5.0), learning=learning))
 
 
 def _paper_deep_sea() -> RunConfig:
@@ -346,6 +346,17 @@ def _as_written(config: RunConfig) -> RunConfig:
     )
 
 
+def _backward(config: RunConfig) -> RunConfig:
+    """A table that learns from whole episodes backward: each entry becomes what the newest values say it should be."""
+    learning = replace(
+        config.learning,
+        steps_per_update=0.25,
+        renew_every=1,
+        replay=ReplayConfig(capacity=1000, sampling="backward"),
+    )
+    return replace(config, optimiser=OptimiserConfig(name="delta", learning_rate=1.0), learning=learning)
+
+
 def _search(config: RunConfig, **changes: Any) -> PlannerSettings:
     return replace(config.search, **changes)
 
@@ -365,6 +376,7 @@ def _risk_neutral(config: RunConfig) -> RunConfig:
 
 PRESETS: dict[str, Callable[[], RunConfig]] = {
     "deep-sea": _deep_sea,
+    "deep-sea-large": _deep_sea_large,
     "deep-sea-no-planner": _deep_sea_no_planner,
     "deep-sea-memory": _deep_sea_memory,
     "paper/deep-sea": _paper_deep_sea,

@@ -137,13 +137,34 @@ class Chance(Protocol):
     """
 
     def outcomes(self, states: States) -> Outcomes:
-        """Returns all that may follow `states`, uint8 [n, S]. Pure, and always with the same C."""
+        """Returns all that may follow `states`, uint8 [n, S]; always with the same C.
+
+        Pure, unless chances are counted: then estimates get sharper when they are asked for again.
+        """
+        ...
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """What a world with chance offers besides that can only be run, such as a simulator.
+
+    Its outcomes are counted (`domains/estimated.py`), so that it can be planned in as one that knows them. Steps
+    that are made are runs too.
+    """
+
+    def sample(self, states: States, seeds: NDArray[np.int64]) -> Successors:
+        """Runs every action once from each of `states`, uint8 [n, S].
+
+        Args:
+          states: where to begin; equal ones may come several times.
+          seeds: int64 [n], 0 to 2^31 - 1. They decide all that is chance: the same state and seed give the same answer.
+        """
         ...
 
 
 @runtime_checkable
 class Domain(Model, Protocol):
-    """A discrete world, deterministic unless it offers `Chance`. Two states are equal iff their bytes are.
+    """A discrete world, deterministic unless it offers `Chance` or `Sampler`. Two states are equal iff their bytes are.
 
     An action that is impossible in a state leaves the state unchanged; the planner's loop avoidance then never
     picks it. Terminal states must map to themselves with reward 0.

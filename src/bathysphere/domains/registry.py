@@ -12,6 +12,7 @@ from dataclasses import is_dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bathysphere.domains.base import Domain, DomainConfig
+from bathysphere.domains.estimated import with_outcomes
 from bathysphere.errors import BathysphereError, unknown_name
 from bathysphere.storage.plain import declare_family
 
@@ -93,7 +94,7 @@ def make_domain(config: DomainConfig) -> Domain:
     for source in _sources().values():
         if isinstance(config, source.config):
             return source.make(config)
-    return _class_of(type(config))(config)
+    return with_outcomes(_class_of(type(config))(config))
 
 
 def declare_source(name: str, config: type[DomainConfig], make: Callable[[Any], Domain]) -> None:

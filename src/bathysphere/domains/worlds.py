@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bathysphere.domains.base import Domain, DomainConfig
+from bathysphere.domains.estimated import with_outcomes
 from bathysphere.domains.registry import declare_source, domain_names, find_domain, is_built_in, make_domain
 from bathysphere.domains.user_code import find_named, find_saved, is_import_path, parameters, path_of, source_of, where
 from bathysphere.errors import BathysphereError, did_you_mean
@@ -89,7 +90,7 @@ def as_domain(world: Any, **settings: Any) -> Domain:
     is_maker = _is_maker(world)
     made = build(world, **settings)
     if isinstance(made, Domain):
-        return made
+        return with_outcomes(made)
     # A simulator may be needed more than once.
     make = partial(world, **settings) if is_maker and not _is_world(made) else made
     for adapter in _ADAPTERS:

@@ -75,6 +75,35 @@ def read_entries(
                 out_mask[u, b, e] = (mask_bits[row, e >> 3] >> (e & 7)) & 1
 
 
+@njit(cache=True, nogil=True)
+def walk_back(draws: NDArray[np.float64], first: int, last: int, lengths: NDArray[np.int64], newest: int) -> None:
+    """Makes draws of single entries draws of whole episodes, each from its last entry to its first.
+
+    Invariant: the next batch has in every column the entry before that of this batch, or the last one of another
+    episode if this was the first.
+
+    Args:
+      draws: uniform in [0, 1), float64 [u, b, 2]; the first number, where a walk begins, picks its episode.
+      first: first column to change.
+      last: one past the last column to change.
+      lengths: int64 [G] of the episodes held.
+      newest: the episode with which the first column begins.
+
+    Mutates: draws, so that `read_entries` reads the walks by episode.
+    """
+    num_batches, num_episodes = draws.shape[0], lengths.size
+    for b in range(first, last):
+        u = 0
+        while u < num_batches:
+            episode = newest if u == 0 and b == first else int(draws[u, b, 0] * num_episodes)
+            position = lengths[episode] - 1
+            while position >= 0 and u < num_batches:
+                draws[u, b, 0] = (episode + 0.5) / num_episodes
+                draws[u, b, 1] = (position + 0.5) / lengths[episode]
+                position -= 1
+                u += 1
+
+
 class EpisodeStore:
     """Up to `capacity` episodes; a new one replaces the oldest.
 
@@ -116,6 +145,11 @@ class EpisodeStore:
         self._lengths[slot] = length
         self.num_added += 1
         self._ends = np.cumsum(self._lengths[: self.num_episodes])
+
+    def walk_back(self, draws: NDArray[np.float64], first: int, last: int) -> None:
+        """Makes draws those of whole episodes, from end to beginning; see the kernel. Mutates: draws."""
+        newest = (self.num_added - 1) % self._capacity
+        walk_back(draws, first, last, self._lengths[: self.num_episodes], newest)
 
     def read(
         self,

@@ -18,7 +18,7 @@ from bathysphere.learning.hindsight import with_hindsight
 from bathysphere.learning.lookahead import look_ahead
 from bathysphere.learning.masks import draw_mask
 from bathysphere.learning.progress import Progress
-from bathysphere.learning.replay import Replay
+from bathysphere.learning.replay import Replay, Sample
 from bathysphere.learning.targets import num_targets, policy_targets, targets
 from bathysphere.learning.transitions import TransitionReplay
 from bathysphere.planning import BestFirstConfig, Episode, PlannerSettings
@@ -34,10 +34,11 @@ from bathysphere.storage.state import (
     section,
 )
 from bathysphere.values.action_ensemble import ActionEnsemble
-from bathysphere.values.batch import UpdateStats
+from bathysphere.values.batch import Batch, UpdateStats
 from bathysphere.values.ensemble import Ensemble
 
 MAX_UPDATES_AT_ONCE = 256  # bounds the memory of one burst of updates
+WALKS_AT_ONCE = 4096  # the same for entries drawn backward, many enough to come to the beginnings of episodes
 
 
 class Learner(ABC):
@@ -159,24 +160,30 @@ class Learner(ABC):
         """Catches up: one update per `steps_per_update` steps of finished episodes, after `min_episodes`."""
         learning, progress = self.learning, self.progress
         due = self._num_due() - progress.updates
+        at_once = learning.renew_every if self._looks_ahead else MAX_UPDATES_AT_ONCE
+        drawn = WALKS_AT_ONCE if learning.replay.sampling == "backward" else at_once
         while due > 0:
-            num = min(due, learning.renew_every if self._looks_ahead else MAX_UPDATES_AT_ONCE)
-            sample = self.replay.sample(num, learning.batch_size, self._rng)
+            sample = self.replay.sample(min(due, drawn), learning.batch_size, self._rng)
             if learning.mask.kind == "split":
                 sample = sample.split()
             if learning.symmetries:
                 sample = sample.transformed(self.domain, self._rng)
-            if isinstance(self.replay, TransitionReplay) and isinstance(self.values, ActionEnsemble):
-                batch = self.replay.lessons(sample, self.domain, self.values)
-            else:
-                batch = sample.observed(self.domain)
-                if learning.target == "lookahead":
-                    batch = batch._replace(targets=self._look_ahead(sample.states))
-            began = time.perf_counter()
-            self.last_update = self.values.update_many(batch)
-            self.update_seconds += time.perf_counter() - began
-            progress.updates += num
-            due -= num
+            for first in range(0, len(sample.states), at_once):
+                batch = self._lessons(sample.part(first, first + at_once))
+                began = time.perf_counter()
+                self.last_update = self.values.update_many(batch)
+                self.update_seconds += time.perf_counter() - began
+            progress.updates += len(sample.states)
+            due -= len(sample.states)
+
+    def _lessons(self, sample: Sample) -> Batch:
+        """Returns what members learn from drawn entries; with targets of the newest values, if they look ahead."""
+        if isinstance(self.replay, TransitionReplay) and isinstance(self.values, ActionEnsemble):
+            return self.replay.lessons(sample, self.domain, self.values)
+        batch = sample.observed(self.domain)
+        if self.learning.target == "lookahead":
+            return batch._replace(targets=self._look_ahead(sample.states))
+        return batch
 
     def _imagine(self, num_states: int) -> None:
         """Counts states for which the model was asked: for all actions of each."""

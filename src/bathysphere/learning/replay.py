@@ -24,9 +24,10 @@ class ReplayConfig:
     """Episodes kept in each class, solved and unsolved; the oldest goes first."""
     solved_share: float = 0.5
     """Share of a batch that comes from solved episodes, rounded down, while both classes have episodes."""
-    sampling: Literal["episode", "length"] = "episode"
+    sampling: Literal["episode", "length", "backward"] = "episode"
     """episode: every episode is equally likely, then every state in it (the authors' code); length: every state is
-    equally likely (the paper)."""
+    equally likely (the paper); backward: whole episodes, the newest first, each from its end to its beginning, so that
+    what targets of the newest values learn at the end is at the beginning after one walk (with renew_every 1)."""
 
     def __post_init__(self) -> None:
         if self.capacity < 1:
@@ -43,6 +44,11 @@ class Sample(NamedTuple):
     mask: NDArray[np.bool_]  # bool [u, b, E]
     num_solved: int  # of each batch
     policy: NDArray[np.float32] | None = None  # float32 [u, b, A]
+
+    def part(self, first: int, last: int) -> Sample:
+        """Returns batches first..last-1."""
+        policy = None if self.policy is None else self.policy[first:last]
+        return Sample(self.states[first:last], self.targets[first:last], self.mask[first:last], self.num_solved, policy)
 
     def split(self) -> Sample:
         """Returns the same entries, each batch cut into a part for each member; see `split_mask`."""
@@ -157,6 +163,8 @@ class Replay:
         by_length = self.config.sampling == "length"
         for store, first, last in ((self._solved, 0, num_solved), (self._unsolved, num_solved, batch_size)):
             if first < last:
+                if self.config.sampling == "backward":
+                    store.walk_back(draws, first, last)
                 store.read(draws, by_length, first, last, states, targets, mask)
         width = self._num_targets
         policy = targets[:, :, width:] if targets.shape[2] > width else None

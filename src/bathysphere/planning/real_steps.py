@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Chance, Domain, States
+from bathysphere.domains.base import Chance, Domain, Sampler, States
+from bathysphere.domains.estimated import SEEDS
 
 
 class RealSteps(NamedTuple):
@@ -28,6 +29,9 @@ def take_steps(domain: Domain, states: States, actions: NDArray[np.int32], rng: 
       rng: decides what happens in a world with chance; not touched otherwise.
     """
     rows = np.arange(len(states))
+    if isinstance(domain, Sampler):
+        run, chosen = domain.sample(states, rng.integers(SEEDS, size=len(states))), (rows, actions)
+        return RealSteps(run.states[chosen], run.rewards[chosen], run.terminal[chosen], run.solved[chosen])
     if isinstance(domain, Chance):
         may_happen = domain.outcomes(states)
         chances = np.cumsum(may_happen.probabilities[rows, actions], axis=1)

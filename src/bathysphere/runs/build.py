@@ -9,6 +9,7 @@ import numpy as np
 from bathysphere.agents.loading import begin_model, make_model, make_values
 from bathysphere.config.run import LEARNT, RunConfig
 from bathysphere.domains import make_domain
+from bathysphere.domains.estimated import EstimatedChance
 from bathysphere.learning.block_trainer import BlockTrainer
 from bathysphere.learning.blocks import PlayersHere
 from bathysphere.learning.learner import Learner
@@ -30,6 +31,8 @@ def make_trainer(
     """
     weights_seed, trainer_seed = np.random.SeedSequence(config.seed).spawn(2)
     domain = make_domain(config.domain)
+    if isinstance(domain, EstimatedChance):
+        domain.seed_runs(config.seed)
     weights_rng = np.random.default_rng(weights_seed)
     values = make_values(config, domain.observation, weights_rng, len(domain.action_names))
     if config.values.num_towers and is_new:

@@ -2,12 +2,10 @@
 
 import dm_env
 import numpy as np
-import pytest
 from dm_env import specs
 
 import bathysphere
 from bathysphere.domains.base import Categories, Features
-from bathysphere.errors import WorldError
 
 SIZE = 4
 
@@ -83,9 +81,9 @@ def test_a_last_step_with_a_discount_is_no_end():
     bathysphere.check_domain(domain, np.random.default_rng(0), 40)
 
 
-def test_chance_is_refused_and_the_world_is_found_by_train():
-    with pytest.raises(WorldError, match="chance decides steps"):
-        bathysphere.from_dm_env(lambda: Sea(chance=0.3))
+def test_chance_is_counted_and_the_world_is_found_by_train():
+    sea = bathysphere.from_dm_env(lambda: Sea(chance=0.3))
+    assert np.count_nonzero(sea.outcomes(sea.initial(1, np.random.default_rng(0))).probabilities, axis=2).max() == 2
     from bathysphere.domains.worlds import PythonConfig, describe
 
     config, domain = describe(Sea)

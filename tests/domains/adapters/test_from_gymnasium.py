@@ -10,7 +10,7 @@ import bathysphere
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Categories, Features
 from bathysphere.domains.worlds import GymnasiumConfig
-from bathysphere.errors import BathysphereError, WorldError
+from bathysphere.errors import BathysphereError
 from bathysphere.planning import Pool, SearchConfig
 from tests.oracles.random_graph import HashedValues
 
@@ -74,10 +74,10 @@ def test_the_steps_are_those_of_the_environment(domains):
                 break
 
 
-def test_chance_without_a_table_of_it_is_refused():
-    with pytest.raises(WorldError, match="not supported yet") as raised:
-        make_domain(GymnasiumConfig("Blackjack-v1"))
-    assert raised.value.name == "random-step"
+def test_chance_without_a_table_of_it_is_counted():
+    cards = make_domain(GymnasiumConfig("Blackjack-v1"))
+    answer = cards.outcomes(cards.initial(1, np.random.default_rng(0)))
+    assert np.count_nonzero(answer.probabilities, axis=2).max() > 2
 
 
 def test_an_environment_that_gymnasium_can_make_is_described_by_its_id():

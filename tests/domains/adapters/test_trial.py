@@ -11,8 +11,6 @@ from bathysphere.errors import BathysphereError, WorldError
 from tests.domains.adapters import broken_environments as broken
 
 BROKEN = {
-    broken.Slippery: ("random-step", "From one state, .* chance decides steps"),
-    broken.DrawsGlobally: ("random-step", "draw from the module random or numpy.random"),
     broken.SharedGenerator: ("shared-generator", "a random generator that reset\\(seed\\) does not set"),
     broken.RandomReset: ("random-reset", "twice gave two different observations"),
     broken.CopyResets: ("copy-resets", "goes on as if it had just been reset"),

@@ -10,7 +10,8 @@ import numpy as np
 
 from bathysphere.domains.adapters.calling import shown
 from bathysphere.domains.adapters.digests import generators_in, reseed
-from bathysphere.domains.adapters.simulated import SimulatedDomain, is_factory
+from bathysphere.domains.adapters.simulated import SimulatedDomain, is_factory, simulate
+from bathysphere.domains.estimated import EstimatedChance
 from bathysphere.errors import WorldError
 
 _INSIDE = ("_env", "_environment", "environment")  # what wrappers of dm_env call the environment that they are around
@@ -63,8 +64,8 @@ def from_dm_env(
     key: str | Callable[[Any], Any] | None = None,
     max_steps: int | None = None,
     seeds: int | None = None,
-) -> SimulatedDomain:
-    """Returns a deterministic dm_env environment with one discrete action as a domain.
+) -> SimulatedDomain | EstimatedChance:
+    """Returns a dm_env environment with one discrete action as a domain; its chances, if it has any, are counted.
 
     An episode ends where discount is 0, and counts as solved if its last reward is above 0. A last step with another
     discount is a time limit, which is no end.
@@ -75,10 +76,10 @@ def from_dm_env(
       key, max_steps, seeds: as for `from_gymnasium`; `max_steps` is 200 if not given, since dm_env states no limit.
 
     Raises:
-      WorldError: if the environment is random, cannot be copied, or is of a kind that planners cannot use.
+      WorldError: if seeds do not decide its chance, it cannot be copied, or is of a kind that planners cannot use.
     """
     make = partial(_call, env) if is_factory(env) else partial(DmEnvironment, env)
-    return SimulatedDomain(make, key=key, max_steps=max_steps, seeds=seeds)
+    return simulate(make, key=key, max_steps=max_steps, seeds=seeds)
 
 
 def _call(make: Callable[[], Any]) -> DmEnvironment:

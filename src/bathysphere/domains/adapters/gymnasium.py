@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.adapters.calling import user_code
-from bathysphere.domains.adapters.simulated import SimulatedDomain, is_factory
+from bathysphere.domains.adapters.simulated import SimulatedDomain, is_factory, simulate
 from bathysphere.domains.adapters.tables import TableDomain, has_chance
 from bathysphere.domains.base import Categories, Features, ObservationSpec, States, Successors, as_rows
+from bathysphere.domains.estimated import EstimatedChance
 from bathysphere.domains.user_code import where
 from bathysphere.domains.worlds import GymnasiumConfig
 from bathysphere.errors import BathysphereError
@@ -29,10 +30,11 @@ def from_gymnasium(
     key: str | Callable[[Any], Any] | None = None,
     max_steps: int | None = None,
     seeds: int | None = None,
-) -> SimulatedDomain | TableDomain:
-    """Returns a Gymnasium environment with discrete actions as a domain: deterministic, or with published transitions.
+) -> SimulatedDomain | TableDomain | EstimatedChance:
+    """Returns a Gymnasium environment with discrete actions as a domain: deterministic, or with chance.
 
-    Those are `env.unwrapped.P` of the toy-text environments, such as FrozenLake: a domain with chance. Of all others:
+    Chances are read from published transitions, `env.unwrapped.P` of the toy-text environments such as FrozenLake, or
+    counted: the environment is put into a state and run with one seed after another. Of all but the first:
 
     How its state is copied is found out by trying: by its own get_state and set_state or clone_state and restore_state,
     by pickling, or by a deep copy. `findings` of the domain says what was found. Truncation is no end: time limits
@@ -51,7 +53,7 @@ def from_gymnasium(
       seeds: every episode begins with one of so many fixed resets; None: each has its own.
 
     Raises:
-      WorldError: if the environment is random, cannot be copied, or is of a kind that planners cannot use.
+      WorldError: if seeds do not decide its chance, it cannot be copied, or is of a kind that planners cannot use.
     """
     make = env if is_factory(env) else partial(_itself, env)
     if not callable(key):
@@ -59,16 +61,16 @@ def from_gymnasium(
             config = _config_of(make(), key, max_steps, seeds)
         if config is not None:
             return make_gymnasium(config)
-    return SimulatedDomain(make, key=key, max_steps=max_steps, seeds=seeds)
+    return simulate(make, key=key, max_steps=max_steps, seeds=seeds)
 
 
-def make_gymnasium(config: GymnasiumConfig) -> SimulatedDomain | TableDomain:
-    """Returns the domain that a config describes; with chance, if the environment publishes its transitions."""
+def make_gymnasium(config: GymnasiumConfig) -> SimulatedDomain | TableDomain | EstimatedChance:
+    """Returns the domain that a config describes; with chance, if the environment has any."""
     make = partial(_make_env, config)
     env = make()
     if has_chance(env):
         return TableDomain.of_gymnasium(env, config)
-    return SimulatedDomain(make, key=config.key, max_steps=config.max_steps, seeds=config.seeds, config=config)
+    return simulate(make, key=config.key, max_steps=config.max_steps, seeds=config.seeds, config=config)
 
 
 def _itself(env: Any) -> Any:

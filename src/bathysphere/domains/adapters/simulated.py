@@ -17,6 +17,7 @@ from bathysphere.domains.adapters.per_state import MAX_STEPS
 from bathysphere.domains.adapters.simulator import Simulator, Step
 from bathysphere.domains.adapters.trial import try_out, view_of
 from bathysphere.domains.base import DomainConfig, Finding, States, Successors, as_rows
+from bathysphere.domains.estimated import EstimatedChance
 from bathysphere.errors import BathysphereError, WorldError
 
 KEYS = ("observation", "snapshot")
@@ -51,6 +52,8 @@ class SimulatedDomain:
       config: what describes this domain, if anything does.
     """
 
+    _first_dice: int | None = None  # what decides chance while the environment is tried out
+
     def __init__(
         self,
         make: Callable[[], Any],
@@ -68,6 +71,7 @@ class SimulatedDomain:
         with user_code("The environment's factory"):
             env = make()
         simulator = self._simulator = Simulator(env)
+        simulator.dice = self._first_dice
         self.name: str = env.spec.id if getattr(env, "spec", None) is not None else type(env.unwrapped).__name__
         self.action_names = _action_names(env.unwrapped, simulator.num_actions)
         leaves_of(env.observation_space)  # refuses what cannot be packed, before anything is tried
@@ -92,7 +96,7 @@ class SimulatedDomain:
             self.render = self._render
 
     def __reduce__(self) -> Any:
-        return _remade, (self._make, self._arguments)
+        return _remade, (type(self), self._make, self._arguments)
 
     def initial(self, n: int, rng: np.random.Generator) -> States:
         """Resets the environment `n` times, with seeds from `rng`."""
@@ -225,16 +229,21 @@ class SimulatedDomain:
         else:
             self._simulator.load(place.saved)
         for action in reversed(way):
-            step = self._simulator.step(action)
+            step = self._step_again(action)
         assert step is not None
         if data is not None and self._row(step) != data:
             raise WorldError(
                 "random-step",
                 "The steps that led to a state led elsewhere when they were made again: chance or something outside "
                 "the environment decides them.",
-                "Worlds with chance are not supported yet. 'bathysphere check' tries more steps.",
+                "The first walks met no chance, and so it was not counted on. Let it show in the first steps, or "
+                "switch it off.",
             )
         return self._keep(key, _Place(self._simulator.save(), step.mask))
+
+    def _step_again(self, number: int) -> Step:
+        """Makes the step that an origin numbers."""
+        return self._simulator.step(number)
 
     def _keep(self, key: bytes, place: _Place) -> _Place:
         self._places[key] = place
@@ -275,13 +284,74 @@ class SimulatedDomain:
             simulator.env = kept
 
 
+class SampledDomain(SimulatedDomain):
+    """The same for an environment with chance, which is decided by a seed before every step.
+
+    With one seed for all steps it is deterministic, and so it is tried out. An origin's number is the seed times A plus
+    the action.
+    """
+
+    _first_dice = 0
+
+    def __init__(self, make: Callable[[], Any], **arguments: Any) -> None:
+        super().__init__(make, **arguments)
+        self._simulator.note_generators()
+
+    def sample(self, states: States, seeds: NDArray[np.int64]) -> Successors:
+        """Puts the environment into each state and makes a step with its seed, once for each action."""
+        rows = as_rows(states, self.state_size)
+        out = Successors.empty(len(rows), len(self.action_names), self.state_size)
+        for number, (row, seed) in enumerate(zip(rows, seeds.tolist(), strict=True)):
+            out.states[number], out.rewards[number] = (row, 0.0) if row[-1] else self._run(row, seed)
+        ends = out.states[:, :, -1]
+        return Successors(out.states, out.rewards, ends > 0, ends == 2)
+
+    def successors(self, states: States) -> Successors:
+        """Returns one run of every action, always the same one."""
+        return self.sample(states, np.zeros(len(states), np.int64))
+
+    def _run(self, row: States, seed: int) -> tuple[States, NDArray[np.float64]]:
+        data = row.tobytes()
+        key = digests.digest(data)
+
+        def make() -> Transitions:
+            self._place(key, data)  # before the seed is set: coming here may need others
+            self._simulator.dice = seed
+            return self._try_actions(data, key)
+
+        made = self._unless_shared_changes(make)
+        for action, child in enumerate(made.keys):
+            self._origins.add(child, key, seed * len(self.action_names) + action)
+        return made.states, made.rewards
+
+    def _step_again(self, number: int) -> Step:
+        self._simulator.dice, action = divmod(number, len(self.action_names))
+        return self._simulator.step(action)
+
+
+def simulate(make: Callable[[], Any], **arguments: Any) -> SimulatedDomain | EstimatedChance:
+    """Returns an environment as a domain: deterministic, or one whose chances are counted; arguments as for both."""
+    try:
+        return SimulatedDomain(make, **arguments)
+    except WorldError as error:
+        if error.name not in ("random-step", "shared-generator"):
+            raise
+        try:
+            domain = SampledDomain(make, **arguments)
+        except WorldError:
+            raise error from None
+        told = f"{error.seen} With seeds set before every step, the same ones led to the same answers"
+        domain.findings.append(Finding("outcomes counted in runs", told))
+        return EstimatedChance(domain)
+
+
 def is_factory(thing: Any) -> bool:
     """Tells whether `thing` makes environments, and is none itself."""
     return isinstance(thing, type) or (callable(thing) and not hasattr(thing, "step"))
 
 
-def _remade(make: Callable[[], Any], arguments: dict[str, Any]) -> SimulatedDomain:
-    return SimulatedDomain(make, **arguments)
+def _remade(kind: type[SimulatedDomain], make: Callable[[], Any], arguments: dict[str, Any]) -> SimulatedDomain:
+    return kind(make, **arguments)
 
 
 def _check(key: Any, max_steps: int | None, seeds: int | None) -> None:

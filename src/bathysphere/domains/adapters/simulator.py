@@ -129,6 +129,8 @@ class Simulator:
             )
         self.num_actions, self._first_action = int(space.n), int(space.start)
         self._digests = PartDigests()
+        self._rolling: list[tuple[int, str]] | None = None  # depth and name of attributes that hold random generators
+        self.dice: int | None = None  # seed of all that is chance in the next steps; None: nothing sets it
 
     def reset(self, seed: int) -> Step:
         """Begins an episode; everything random about it follows from `seed`."""
@@ -141,7 +143,7 @@ class Simulator:
 
     def step(self, action: int) -> Step:
         """Makes one step; `action` from 0."""
-        with user_code("step", action + self._first_action):
+        with self._thrown(), user_code("step", action + self._first_action):
             answer = self.env.step(action + self._first_action)
             if not isinstance(answer, tuple) or len(answer) != 5:
                 raise _wrong_answer("step", answer, "observation, reward, terminated, truncated, info")
@@ -155,6 +157,16 @@ class Simulator:
             )
         self._hold()
         return Step(observation, reward, ended, ended and _is_success(reward, info), self._mask(info))
+
+    @contextmanager
+    def _thrown(self) -> Iterator[None]:
+        """Sets all random generators before a step, if `dice` says to what."""
+        if self.dice is None:
+            yield
+            return
+        self.disturb_generators(self.dice)
+        with seeded(self.dice):
+            yield
 
     def step_inside(self, action: int) -> Any:
         """Makes one step of the environment without its wrappers; returns what it answers."""
@@ -205,7 +217,18 @@ class Simulator:
 
     def disturb_generators(self, seed: int) -> None:
         """Sets every random generator that the environment refers to to another stream."""
-        reseed(generators_in(*self.chain(), but=self.shared.numbers), seed)
+        chain = self.chain()
+        known = chain if self._rolling is None else [vars(chain[depth]).get(name) for depth, name in self._rolling]
+        reseed(generators_in(*known, but=self.shared.numbers), seed)
+
+    def note_generators(self) -> None:
+        """Looks for random generators once more; from now on only attributes that hold some now are looked at."""
+        self._rolling = [
+            (depth, name)
+            for depth, thing in enumerate(self.chain())
+            for name, part in sorted(vars(thing).items())
+            if name != "env" and generators_in(part)
+        ]
 
     def _hold(self) -> None:
         if self.held:

@@ -26,8 +26,8 @@ _REPEATS = 4
 _VIEWS = ("_get_obs", "get_obs", "gen_obs", "_get_observation", "_observe", "observe")  # methods for the observation
 
 _RANDOM = (
-    "Worlds with chance are not supported yet. Switch it off if the environment lets you (is_slippery=False, "
-    "repeat_action_probability=0), or draw everything random in reset."
+    "Draw chance from self.np_random or another generator that the environment keeps, so that a seed can decide it; "
+    "or switch it off if the environment lets you (repeat_action_probability=0)."
 )
 
 
@@ -180,8 +180,7 @@ def _check_again(simulator: Simulator, walk: Walk, seed: int) -> None:
         "shared-generator",
         f"{seen}: they depend on a random generator that reset(seed) does not set, or on something kept in the "
         "class or module.",
-        "Keep everything that steps depend on in the environment, and set it in reset. Worlds with chance are not "
-        "supported yet.",
+        "Keep everything that steps depend on in the environment, and set it in reset.",
     )
 
 
