@@ -11,13 +11,16 @@ from bathysphere.errors import BathysphereError
 from bathysphere.learning.graph_errors import graph_errors
 from bathysphere.models.data import make_boards, play_randomly
 from bathysphere.models.evaluation import on_states, positions
-from bathysphere.models.network_model import NetworkModel
+from bathysphere.models.network_model import EnsembleModel, NetworkModel
 from bathysphere.models.predictors import RowsPredictor
 from bathysphere.models.step_replay import MOST_KINDS, StepReplay
 from bathysphere.models.trainer import make_domain
+from bathysphere.planning import MCTS, SearchConfig
 from bathysphere.runs.build import make_trainer
 from tests.models.small import DATA
-from tests.oracles.random_graph import RandomGraph
+from tests.models.test_memory import memory_of
+from tests.oracles.random_graph import HashedValues, RandomGraph
+from tests.planning.small_worlds import make_domain as make_world
 
 
 def all_steps(world):
@@ -205,3 +208,42 @@ def test_long_rows_are_refused():
     world.state_size = 300
     with pytest.raises(BathysphereError, match="at most 256"):
         NetworkModel(world, 0)
+
+
+def test_an_ensemble_knows_what_most_of_its_networks_say():
+    world = small_world(1)
+    model, steps = EnsembleModel(world, 0, 4, 2.0), all_steps(world)
+    model.learn(*steps)
+    states = world.encode(np.arange(len(world.target)))
+    for network, bias in zip(model._networks, (0.0, 50.0, -50.0), strict=True):
+        network.seen[:] = True
+        with torch.no_grad():
+            network.bits.bias.fill_(bias)
+    imagined = model.imagine(states)
+    answers = [model._told(*model._predict(number, states)) for number in range(3)]
+    for i in range(len(states)):
+        for action in range(world.target.shape[1]):
+            said = [tuple(part[i, action].tobytes() for part in answer) for answer in answers]
+            likeliest = max(said, key=said.count)
+            assert imagined.is_known[i, action] == (said.count(likeliest) >= 2)
+            if imagined.is_known[i, action]:
+                assert tuple(part[i, action].tobytes() for part in imagined.successors) == likeliest
+            assert imagined.values[i, action].any() != imagined.is_known[i, action]
+    assert not imagined.is_known.all()
+    loaded = EnsembleModel(world, 0, 4, 0.0)
+    loaded.load_state_dict(model.state_dict())
+    assert (loaded.imagine(states).values == imagined.values).all()
+
+
+@pytest.mark.parametrize(("model_risk", "action"), [(20.0, 1), (-20.0, 0)])
+def test_the_sign_of_model_risk_decides_about_the_unknown(model_risk, action):
+    world = make_world({0: [1, 2]}, ends=(1, 2))
+    memory = memory_of(world, np.array([[True, False], [False, False], [False, False]]), num_members=8)
+    search = MCTS(world, HashedValues(8), SearchConfig(model_risk=model_risk), model=memory)
+    search.step()
+    assert search.actions[0] == action
+
+
+def test_model_risk_needs_a_model_that_does_not_know_everything():
+    with pytest.raises(BathysphereError, match="needs the model memory or ensemble"):
+        override(find_preset("deep-sea"), {"model": "network", "search": {"model_risk": 1.0}})

@@ -10,7 +10,7 @@ import numpy as np
 
 from bathysphere.agents import agent_file
 from bathysphere.agents.agent import Agent
-from bathysphere.config.run import LEARNT, MEMORY, RunConfig
+from bathysphere.config.run import ENSEMBLE, LEARNT, MEMORY, RunConfig
 from bathysphere.config.saved import CONFIG, MODEL, check_is_run, load_config, open_checkpoints
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, LearningModel, Model, ObservationSpec
@@ -137,8 +137,10 @@ def _make_learnt(config: RunConfig, domain: Domain, spread: float) -> LearningMo
     if config.model == MEMORY:
         num_actions, num_members = len(domain.action_names), config.values.num_members
         return MemoryModel(domain.state_size, num_actions, num_members, spread, config.seed)
-    from bathysphere.models.network_model import NetworkModel  # imports PyTorch
+    from bathysphere.models.network_model import EnsembleModel, NetworkModel  # imports PyTorch
 
+    if config.model == ENSEMBLE:
+        return EnsembleModel(domain, config.seed, config.values.num_members, spread)
     return NetworkModel(domain, config.seed)
 
 

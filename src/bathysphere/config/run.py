@@ -11,8 +11,8 @@ from bathysphere.learning.config import LearningConfig
 from bathysphere.planning import PlannerSettings, SearchConfig
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
-MEMORY, NETWORK = "memory", "network"
-LEARNT = (MEMORY, NETWORK)  # models of a run that it learns while acting
+MEMORY, NETWORK, ENSEMBLE = "memory", "network", "ensemble"
+LEARNT = (MEMORY, NETWORK, ENSEMBLE)  # models of a run that it learns while acting
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class RunConfig:
     """The world."""
     model: str | None = None
     """What planning believes happens: a learned model, by the name of a shipped one or its file; or one that is learnt
-    while acting: memory (what has happened so far, and nothing else) or network. None: the world's own rules. Steps
+    while acting: memory (what has happened so far, and nothing else), network, or ensemble (of
+    networks, which know what they disagree about). None: the world's own rules. Steps
     that are made always follow the rules."""
     search: PlannerSettings = field(default_factory=SearchConfig)
     """How episodes are planned."""
@@ -142,8 +143,12 @@ class RunConfig:
             )
         if self.start_from is not None and self.values.num_towers:
             raise BathysphereError("start_from and values.num_towers both say where weights come from; leave one out.")
-        if self.model == NETWORK and self.workers > 1:
+        if self.model in (NETWORK, ENSEMBLE) and self.workers > 1:
             raise BathysphereError(f"The model {self.model} is learnt by the process that plays; leave workers at 1.")
+        if getattr(self.search, "model_risk", 0.0) and self.model not in (MEMORY, ENSEMBLE):
+            raise BathysphereError(
+                "search.model_risk is about what a model does not know; it needs the model memory or ensemble."
+            )
         drawn = getattr(self.search, "num_subsampled", None)
         if drawn is not None and drawn > self.values.num_members:
             raise BathysphereError(

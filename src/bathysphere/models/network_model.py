@@ -1,4 +1,4 @@
-"""A model that is learnt while acting by a network."""
+"""Models that are learnt while acting by networks: one, or an ensemble that knows what it does not know."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, States, Successors, as_rows
+from bathysphere.domains.base import Domain, Imagined, States, Successors, as_rows
 from bathysphere.models.predictors import make_predictor
 from bathysphere.models.step_replay import StepReplay
+from bathysphere.models.unknown import UnknownValues
 from bathysphere.storage.state import (
     Arrays,
     check_finite,
@@ -26,6 +27,7 @@ _CAPACITY = 50_000  # steps to learn from
 _STEPS_PER_UPDATE = 5  # of real steps; each network makes as many updates
 _BATCH_SIZE = 128
 _HALF_LIFE = 1000  # updates after which the learning rate is half of what it was; it falls as 1 / (1 + updates / this)
+_NUM_NETWORKS = 3  # of an ensemble
 _CHUNK = 512  # rows predicted at once: bounds memory and keeps to the cache
 
 
@@ -143,3 +145,50 @@ class NetworkModel:
             index_text, slot = name.split(".")
             slots.setdefault(int(index_text), {})[slot] = torch.from_numpy(np.array(array))
         optimiser.load_state_dict({"state": slots, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+class EnsembleModel(NetworkModel):
+    """Networks that vote: what more than half of them say is believed, and all else is unknown.
+
+    Args:
+      domain, seed: as for `NetworkModel`.
+      num_members: E, of the values.
+      spread: of what is unknown, as for `UnknownValues`.
+    """
+
+    def __init__(self, domain: Domain, seed: int, num_members: int, spread: float) -> None:
+        super().__init__(domain, seed, _NUM_NETWORKS)
+        self._unknown = UnknownValues(self._num_actions, num_members, spread, seed)
+
+    def successors(self, states: States) -> Successors:
+        """Returns what is known of `states`, uint8 [n, S]; what is not known stays where it is."""
+        return self.imagine(states).successors
+
+    def imagine(self, states: States) -> Imagined:
+        """Returns what most networks say of `states`, uint8 [n, S], and what the rest is worth to each member."""
+        self.asked = states = as_rows(states, self._state_size)
+        answers = [self._predict(number, states) for number in range(len(self._networks))]
+        rows, kinds = (np.stack(part) for part in zip(*answers, strict=True))
+        same = (rows[:, None] == rows).all(axis=-1) & (kinds[:, None] == kinds)  # [K, K, n, A]
+        votes = same.sum(axis=1)
+        chosen = votes.argmax(axis=0)
+        is_known = 2 * votes.max(axis=0) > len(answers)
+        where = chosen, *np.indices(chosen.shape)
+        told = self._told(rows[where], kinds[where])
+        known = Successors(
+            np.where(is_known[..., None], told.states, states[:, None]),
+            np.where(is_known, told.rewards, 0.0),
+            told.terminal & is_known,
+            told.solved & is_known,
+        )
+        return Imagined(known, is_known, self._unknown.where(~is_known, states))
+
+    def state_dict(self) -> Arrays:
+        """As that of `NetworkModel`."""
+        return {**super().state_dict(), "spread": np.array(self._unknown.spread)}
+
+    def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """As that of `NetworkModel`."""
+        require(np.isfinite(state["spread"]), "what is unknown has no spread")
+        super().load_state_dict(state)
+        self._unknown.spread = float(state["spread"])

@@ -116,7 +116,10 @@ class BatchedExpansion:
         if imagined is None:
             num_new = self._insert(*where, *told, *new)
         else:
-            num_new = kernels.insert_partly(*where, *told, imagined.is_known, imagined.values, *new)
+            worth, model_risk = imagined.values, graphs.config.model_risk
+            if model_risk:
+                worth = worth + np.float32(model_risk) * worth.std(axis=2, keepdims=True)
+            num_new = kernels.insert_partly(*where, *told, imagined.is_known, worth, *new)
         seconds["model"] += t1 - t0
         seconds["insert"] += clock() - t1
         self._evaluate(values, num_new)
