@@ -225,7 +225,7 @@ def test_processes_end_with_their_pool_and_not_with_ctrl_c():
 def test_what_cannot_travel_is_refused():
     values = HashedValues(4)
     values.evaluate = lambda observations: None
-    with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Set workers to 1"):
+    with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Leave out the workers"):
         Pool(SEA, values, CONFIG, batch=4, workers=2, processes=2)
 
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
 
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.blocks import BlockPlayer, PlayedBlock
-from bathysphere.planning.worker_process import packed, portable, unpacked
+from bathysphere.planning.transport import packed, pickled, portable, unpacked
 from bathysphere.storage.state import Arrays
 
-_MOST_RESTARTS = 20  # in a row, without a block that was played
+_MOST_TRIES = 20  # of a block whose processes die
 
 
 class PlayersInProcesses:
-    """Plays blocks in `num_workers` processes. If one dies all are replaced, and play again what was not finished.
+    """Plays blocks in `num_workers` processes. One that dies is replaced, and its block is played again.
+
+    Each process has a pipe and, while it plays, a thread here that waits for it. Nothing is shared among processes, so
+    that one that is killed leaves no lock behind.
 
     Args:
       player: plays the blocks; domain, values and model must be picklable.
@@ -28,73 +33,98 @@ class PlayersInProcesses:
     def __init__(self, player: BlockPlayer, num_workers: int) -> None:
         self.num_workers = num_workers
         self.num_restarts = 0
-        self._restarts_in_a_row = 0
         self._player = packed(player.config, player)
-        self._orders: dict[int, tuple[Arrays, Future[PlayedBlock]]] = {}
-        self._processes = self._start()
+        self._version, self._weights = -1, b""  # the newest, as they travel
+        self._answers: dict[int, Future[PlayedBlock]] = {}
+        self._is_closed = False
+        self._processes = [_Process(self._player) for _ in range(num_workers)]
+        self._idle: SimpleQueue[int] = SimpleQueue()  # numbers of processes
+        for number in range(num_workers):
+            self._idle.put(number)
+        self._threads = ThreadPoolExecutor(num_workers, "bathysphere-blocks")
 
     def submit(self, number: int, version: int, weights: Arrays) -> None:
         """Sends the order to whoever is free next."""
-        try:
-            self._orders[number] = weights, self._processes.submit(_play, number, weights)
-        except BrokenProcessPool:  # found out before `take` was
-            self._restart()
-            self.submit(number, version, weights)
+        if version != self._version:
+            self._version, self._weights = version, pickled(weights)
+        self._answers[number] = self._threads.submit(self._play, number, self._weights)
 
     def take(self, number: int, seconds: float) -> PlayedBlock | None:
         """Waits for the block."""
         try:
-            played = self._orders[number][1].result(seconds)
+            played = self._answers[number].result(seconds)
         except TimeoutError:
             return None
-        except BrokenProcessPool:
-            self._restart()
-            return None
-        del self._orders[number]
-        self._restarts_in_a_row = 0
+        del self._answers[number]
         return played
 
     def close(self) -> None:
         """Ends the processes, in the middle of a block if need be."""
-        processes = list(self._processes._processes.values())
-        self._processes.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            process.kill()
-        for process in processes:
-            process.join()
+        self._is_closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for process in self._processes:
+            process.end()
+        self._threads.shutdown()
 
-    def _start(self) -> ProcessPoolExecutor:
+    def _play(self, number: int, weights: bytes) -> PlayedBlock:
+        """Has a block played, as often as it takes; runs in a thread."""
+        mine = self._idle.get()
+        try:
+            for _ in range(_MOST_TRIES):
+                try:
+                    return self._processes[mine].play(number, weights)
+                except (OSError, EOFError):
+                    if self._is_closed:
+                        raise
+                    self._processes[mine].end()
+                    self._processes[mine] = _Process(self._player)
+                    self.num_restarts += 1
+        finally:
+            self._idle.put(mine)
+        raise BathysphereError(
+            f"Processes that played block {number} have died {_MOST_TRIES} times. If memory runs out, lower --workers "
+            "or --batch. What was saved can be continued with --resume."
+        )
+
+
+class _Process:
+    """A process that plays blocks, one at a time."""
+
+    def __init__(self, player: bytes) -> None:
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self.num_workers, context, initializer=_begin, initargs=(self._player,))
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, player), daemon=True, name="bathysphere-blocks")
+        self._process.start()
+        theirs.close()
 
-    def _restart(self) -> None:
-        """Begins again with new processes and the orders that are not finished."""
-        self.num_restarts += 1
-        self._restarts_in_a_row += 1
-        if self._restarts_in_a_row > _MOST_RESTARTS:
-            raise BathysphereError(
-                f"Processes that play blocks have died {_MOST_RESTARTS} times before they had played one. If memory "
-                "runs out, lower --workers or --batch. What was saved can be continued with --resume."
-            )
-        self.close()
-        self._processes = self._start()
-        for number, (weights, future) in self._orders.items():
-            if not future.done() or future.cancelled() or future.exception() is not None:
-                self._orders[number] = weights, self._processes.submit(_play, number, weights)
+    def play(self, number: int, weights: bytes) -> PlayedBlock:
+        """Waits for a block, or raises what playing it raised; OSError or EOFError if the process has died."""
+        self._pipe.send(number)
+        self._pipe.send_bytes(weights)
+        answer: PlayedBlock | Exception = self._pipe.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def end(self) -> None:
+        """Kills the process: it has nothing to tidy up."""
+        self._process.kill()
+        self._process.join()
 
 
-_mine: BlockPlayer | Exception | None = None  # what this process plays with, or why it cannot
-
-
-def _begin(player: bytes) -> None:
-    """Prepares a process for its blocks."""
-    global _mine
+def _serve(pipe: Connection, packed_player: bytes) -> None:
+    """Plays blocks until it is killed: all that a process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that gives the orders
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        _mine = unpacked(player)
-    except Exception as error:  # raised in an initializer, it would be lost
-        _mine = portable(error)
+    player: BlockPlayer | None = None
+    while True:
+        number: int = pipe.recv()
+        weights = pipe.recv_bytes()
+        try:
+            player = player or unpacked(packed_player)
+            pipe.send(player.play(number, pickle.loads(weights)))
+        except Exception as error:
+            pipe.send(portable(error))
 
 
 def _end_with_parent() -> None:
@@ -103,13 +133,3 @@ def _end_with_parent() -> None:
     assert parent is not None
     parent.join()
     os._exit(1)
-
-
-def _play(number: int, weights: Arrays) -> PlayedBlock:
-    if isinstance(_mine, Exception):
-        raise _mine
-    assert _mine is not None
-    try:
-        return _mine.play(number, weights)
-    except Exception as error:
-        raise portable(error) from None

@@ -10,7 +10,7 @@ import os
 import platform
 import time
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from bathysphere.domains.base import Domain, Model, Starts, States
 from bathysphere.planning import Episode, PlannerSettings
 from bathysphere.planning.planner import Planner, TimedSteps, Work, make_planner
 from bathysphere.planning.start_states import find_starts
+from bathysphere.planning.transport import Folded, fold, unfold
 from bathysphere.planning.workers import using_threads
 from bathysphere.storage.state import Arrays
 from bathysphere.values.ensemble import Ensemble
@@ -32,6 +33,14 @@ class PlayedBlock(NamedTuple):
     work: Work
     seconds: float
     worker: str  # who played it: machine and process
+
+    def __reduce__(self) -> Any:
+        """Travels with its episodes folded."""
+        return _arrived, (fold(self.episodes), *self[:1], *self[2:])
+
+
+def _arrived(episodes: Folded, number: int, work: Work, seconds: float, worker: str) -> PlayedBlock:
+    return PlayedBlock(number, unfold(episodes), work, seconds, worker)
 
 
 class Players(Protocol):

@@ -17,7 +17,8 @@ from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.planner import Values, VersionedValues, Work
 from bathysphere.planning.start_states import find_starts
-from bathysphere.planning.worker_process import ProcessGroup, pickled
+from bathysphere.planning.transport import pickled
+from bathysphere.planning.worker_process import ProcessGroup
 from bathysphere.planning.workers import Group, LocalGroup, Plan, Report, ThreadGroup, Worker
 
 

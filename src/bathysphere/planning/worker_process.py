@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
-import pickle
 import signal
 import sys
-import traceback
 import weakref
-from collections.abc import Callable
-from dataclasses import fields
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.config import PlannerSettings
-from bathysphere.planning.episode import Episode
-from bathysphere.planning.graph.risk import modules_of_measures
+from bathysphere.planning.transport import Folded, fold, packed, portable, unfold, unpacked
 from bathysphere.planning.workers import Plan, Report, Worker, Workers, interrupted, num_threads
 
 _GRACE_SECONDS = 5.0  # that a process gets to end by itself
-_MEASURES = ("risk", "final_risk")  # fields of a planner's config that name risk measures
-_BY_STEP = ("states", "actions", "rewards", "search_values")  # arrays of an Episode with a row per step
-_BY_EPISODE = tuple(field.name for field in fields(Episode) if field.name not in _BY_STEP)
 
 
 class ProcessGroup:
@@ -59,7 +46,7 @@ class ProcessGroup:
             raise self._death() from None
         if error is not None:
             raise error
-        return _unfold(returned) if isinstance(returned, _Folded) else returned, report
+        return unfold(returned) if isinstance(returned, Folded) else returned, report
 
     def _death(self) -> BathysphereError:
         if not self.close.alive:
@@ -69,31 +56,6 @@ class ProcessGroup:
             f"A planning process ended unexpectedly (exit code {self._process.exitcode}). If memory ran out, lower the "
             "batch; set workers to 1 to plan in a single process."
         )
-
-
-def pickled(things: Any, dumps: Callable[[Any], bytes] | None = None) -> bytes:
-    """Returns `things` in the form in which they travel to another process; `dumps` pickles them in another way."""
-    try:
-        return pickle.dumps(things, pickle.HIGHEST_PROTOCOL) if dumps is None else dumps(things)
-    except Exception as error:  # whatever a user's own class raises
-        raise BathysphereError(
-            f"The domain, its values or the model cannot be sent to another process: {error}. "
-            "Set workers to 1 to plan in a single one."
-        ) from error
-
-
-def packed(config: PlannerSettings, things: Any, dumps: Callable[[Any], bytes] | None = None) -> bytes:
-    """Returns `things` pickled, with the modules that must be imported before: they register what `config` names."""
-    measures = [name for field in _MEASURES if (name := getattr(config, field, None)) is not None]
-    return pickled((modules_of_measures(measures), pickled(things, dumps)))
-
-
-def unpacked(packed: bytes) -> Any:
-    """Returns what `packed` was given, in another process."""
-    modules, content = pickle.loads(packed)
-    for module in modules:
-        importlib.import_module(module)
-    return pickle.loads(content)
 
 
 def _stop(process: Any, pipe: Connection) -> None:
@@ -127,7 +89,7 @@ def _serve(pipe: Connection, order: bytes) -> None:
                 workers.use(changed)
             returned = getattr(workers, method)(*args)
             if method in ("step", "play"):
-                returned = _fold(returned)
+                returned = fold(returned)
         except Exception as caught:
             error = portable(caught)
 
@@ -138,41 +100,3 @@ def _begin(order: bytes) -> Workers:
     if torch is not None and share is not None:
         torch.set_num_threads(share)
     return Workers(plan, mine)
-
-
-class _Folded(NamedTuple):
-    """Episodes laid end to end: a few long arrays travel faster than many short ones."""
-
-    lengths: list[int]
-    by_step: list[NDArray[Any]]
-    by_episode: list[list[Any]]
-
-
-def _fold(episodes: list[Episode]) -> _Folded:
-    return _Folded(
-        [len(episode) for episode in episodes],
-        [np.concatenate([getattr(episode, name) for episode in episodes]) for name in _BY_STEP if episodes],
-        [[getattr(episode, name) for name in _BY_EPISODE] for episode in episodes],
-    )
-
-
-def _unfold(folded: _Folded) -> list[Episode]:
-    episodes, end = [], 0
-    for length, rest in zip(folded.lengths, folded.by_episode, strict=True):
-        begin, end = end, end + length
-        parts: dict[str, Any] = {name: array[begin:end] for name, array in zip(_BY_STEP, folded.by_step, strict=True)}
-        parts |= zip(_BY_EPISODE, rest, strict=True)
-        episodes.append(Episode(**parts))
-    return episodes
-
-
-def portable(error: Exception) -> Exception:
-    """Returns an exception that survives the journey to another process and still says where it arose."""
-    told = "".join(traceback.format_exception(error))
-    if not isinstance(error, BathysphereError):
-        error.add_note(f"In a planning process:\n{told}")
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:  # a user's own class that cannot be sent
-        return RuntimeError(told)
-    return error

@@ -10,7 +10,7 @@ from typing import Any
 
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.blocks import BlockPlayer, PlayedBlock
-from bathysphere.planning.worker_process import packed, portable, unpacked
+from bathysphere.planning.transport import packed, portable, unpacked
 from bathysphere.scale.cluster import Cluster
 from bathysphere.storage.state import Arrays
 from bathysphere.storage.versions import collect_versions

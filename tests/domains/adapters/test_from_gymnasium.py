@@ -97,6 +97,6 @@ def test_a_lambda_serves_other_processes_only_if_an_id_says_the_same():
     wrapped = bathysphere.from_gymnasium(
         lambda: gymnasium.wrappers.TransformReward(gymnasium.make("CliffWalking-v1"), abs), max_steps=20
     )
-    with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Set workers to 1"):
+    with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Leave out the workers"):
         Pool(wrapped, HashedValues(4), SearchConfig(passes=2), batch=2, workers=2, processes=2)
     Pool(wrapped, HashedValues(4), SearchConfig(passes=2), batch=2).step()

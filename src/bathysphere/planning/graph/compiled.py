@@ -26,9 +26,23 @@ def direct(compiled: Any, *args: Any) -> Any:
     if not isinstance(compiled, Dispatcher):  # Numba is switched off
         return compiled
     dispatcher: Any = compiled
-    signature = tuple(dispatcher.typeof_pyval(arg) for arg in args)
-    dispatcher.compile(signature)
-    return dispatcher.overloads[signature].entry_point
+    key = dispatcher, *map(_kind, args)
+    if key not in _entry_points:
+        signature = tuple(dispatcher.typeof_pyval(arg) for arg in args)
+        dispatcher.compile(signature)
+        _entry_points[key] = dispatcher.overloads[signature].entry_point
+    return _entry_points[key]
+
+
+_entry_points: dict[tuple[Any, ...], Any] = {}  # a planner is made for every block of a run, with the same types
+
+
+def _kind(arg: Any) -> Any:
+    """Returns what decides Numba's type of an argument; finding that type itself takes a hundred times as long."""
+    if isinstance(arg, np.ndarray):
+        flags = arg.flags
+        return arg.dtype, arg.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
+    return (type(arg), *map(_kind, arg)) if isinstance(arg, tuple) else type(arg)
 
 
 class Rules(NamedTuple):
