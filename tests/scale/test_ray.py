@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from textwrap import dedent
 
 import numpy as np
@@ -19,6 +20,7 @@ from bathysphere.runs.metrics import read_rows
 from bathysphere.runs.workers import Workers
 from bathysphere.scale import block_players
 from bathysphere.scale.cluster import Cluster as RayCluster
+from bathysphere.studies import processes
 from tests.puzzles.small import EASY, TALL, TWO, write_agent
 from tests.runs.subprocesses import bathysphere as command
 from tests.runs.subprocesses import finish, killed
@@ -115,6 +117,46 @@ def test_levels_are_solved_as_in_one_process(cluster, tmp_path):
     assert one.solutions == three.solutions
     assert one.solutions.keys() == {1, 2, 3}
     assert three.num_finished == 3
+
+
+def test_a_sweep_is_the_same_on_a_cluster_and_goes_on_there(cluster, tmp_path):
+    def go(out, steps, **options):
+        vary = {"search.risk_coef": [0, 1]}
+        settings = {"domain": {"size": 6}, "steps": steps, "batch": 4, "log_every": 100}
+        return bathysphere.sweep("deep-sea", vary, seeds=1, jobs=2, out=tmp_path / out, **settings, **options)
+
+    here = go("here", 600)
+    go("there", 300, ray=cluster.address)
+    there = go("there", 600, ray=cluster.address)  # from where the runs were
+    times = {"wall_seconds", "env_steps_per_second"}
+    assert [r.keys() for r in here.records] == [r.keys() for r in there.records]
+    for mine, theirs in zip(here.records, there.records, strict=True):
+        assert {k: v for k, v in mine.items() if k not in times} == {k: v for k, v in theirs.items() if k not in times}
+        assert theirs["state"] == "finished"
+    assert not list((tmp_path / "there").rglob("stop"))
+
+
+def test_a_study_is_interrupted_on_a_cluster_and_goes_on(cluster, tmp_path):
+    out = tmp_path / "out"
+    words = ["deep-sea", "--vary", "search.risk_coef=0,1", "--seeds", "1", "--jobs", "2", "--out", str(out)]
+    words += ["--domain.size", "6", "--log-every", "100", "--checkpoint.seconds", "0.1", "--ray", cluster.address]
+    process = command("sweep", *words, "--steps", "100000000", "--json")
+    while len({path.parent for path in out.rglob("step-*")}) < 2:
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Everything is saved; repeat the command to go on." in said
+    saved = {path: path.stat().st_size for path in out.rglob("metrics.jsonl")}
+    assert len(saved) == 2
+    assert not list(out.rglob("stop"))
+    assert all(path.stat().st_size == size for path, size in saved.items())  # nothing goes on in secret
+
+
+def test_a_machine_that_does_not_see_the_results_says_so():
+    with pytest.raises(BathysphereError, match=r"does not see /nowhere/run\. Put the results on a disk that all"):
+        processes._run("/nowhere/run", [])
 
 
 def test_ray_is_not_installed(monkeypatch, tmp_path):

@@ -10,7 +10,7 @@ from typing import Any
 
 import tyro
 
-from bathysphere.cli.common import parse, say
+from bathysphere.cli.common import parse, say, with_address
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.display import duration
 from bathysphere.storage.versions import describe_machine
@@ -48,6 +48,9 @@ class Options:
     """Runs of every setting (boards, for Sokoban). None: as the budget says."""
     jobs: int | None = None
     """Runs side by side. None: one for every core."""
+    ray: str | None = None
+    """Let them run on Ray: --ray for one on this machine, --ray HOST:PORT for a cluster, whose machines must see the
+    folder of the results."""
     budget: BudgetName = "small"
     """small: a laptop and an evening at most; paper: as long as the paper's runs."""
     out: Path | None = None
@@ -64,7 +67,7 @@ class Options:
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere reproduce <argv>` and returns the exit code: 1 if a run failed."""
-    options = parse(Options, argv, "reproduce", _DESCRIPTION)
+    options = parse(Options, with_address(argv), "reproduce", _DESCRIPTION)
     jobs = num_processes(options.jobs)
     if options.list:
         studies = [find_study(options.study)] if options.study else list(STUDIES.values())
@@ -82,7 +85,7 @@ def run(argv: list[str]) -> int:
     if not options.render:
         seeds = options.seeds or study.budgets[options.budget].seeds
         command = f"bathysphere reproduce {study.name} --budget {options.budget} --seeds {seeds}"
-        num_failed = run_study(study, folder, options.budget, command, seeds=options.seeds, jobs=jobs)
+        num_failed = run_study(study, folder, options.budget, command, seeds=options.seeds, jobs=jobs, ray=options.ray)
     summary = render(study, folder)
     text = f"{markdown_table(study.summarise(folder.load()[1]))}\nThe report is {folder.report_file}"
     if num_failed:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from bathysphere.cli.common import say
+from bathysphere.cli.common import say, with_address
 from bathysphere.cli.run_flags import SHOWN, RunOptions, Verb, flag_values, read_run
 from bathysphere.config.run import RunConfig
 from bathysphere.config.start import explained
@@ -55,11 +55,14 @@ class Options(RunOptions):
     """Runs of every setting."""
     jobs: int | None = None
     """Runs side by side. None: one for every core."""
+    ray: str | None = None
+    """Let them run on Ray: --ray for one on this machine, --ray HOST:PORT for a cluster, whose machines must see the
+    folder of the results."""
     out: Path | None = None
     """Folder of the results. None: sweeps/PRESET-FIELDS."""
 
 
-_SHOWN = ("vary", "seeds", "jobs", "out", *(name for name in SHOWN if name != "seed"))
+_SHOWN = ("vary", "seeds", "jobs", "ray", "out", *(name for name in SHOWN if name != "seed"))
 _VERB = Verb("sweep", Options, _DESCRIPTION, _SHOWN)
 
 
@@ -69,6 +72,7 @@ def run(argv: list[str]) -> int:
         raise BathysphereError(
             "Every setting has the seeds 0, 1, 2, ...; say how many with --seeds, and leave out --seed."
         )
+    argv = with_address(argv)
     vary = parse_vary(flag_values(argv, "--vary"))
     options, config, choices = read_run(_VERB, argv, domain=first_domain(vary))
     check_vary(vary, options.seeds)
@@ -86,7 +90,7 @@ def run(argv: list[str]) -> int:
     chosen.save()
     folder = StudyFolder(path)
     command = shlex.join(["bathysphere", "sweep", *(word for word in argv if word != "--json")])
-    num_failed = run_study(study, folder, BUDGET, command, seeds=options.seeds, jobs=options.jobs)
+    num_failed = run_study(study, folder, BUDGET, command, seeds=options.seeds, jobs=options.jobs, ray=options.ray)
     summary = render(study, folder)
     text = markdown_table(study.summarise(folder.load()[1]), has_paper=False)
     text += f"\nThe report is {folder.report_file}"

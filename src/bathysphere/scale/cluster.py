@@ -59,11 +59,11 @@ class Cluster:
             self._start()
         return answer
 
-    def wait(self, answer: Future[Any], seconds: float) -> Any:
+    def wait(self, answer: Future[Any], seconds: float | None) -> Any:
         """Returns what a function that was run returned, or raises what it raised.
 
         Raises:
-          TimeoutError: if that takes longer than `seconds`.
+          TimeoutError: if that takes longer than `seconds`, if there are any.
         """
         with self._telling():
             return answer.result(seconds)

@@ -60,6 +60,7 @@ def sweep(
     jobs: int | None = None,
     out: str | PathLike[str] | None = None,
     show: bool = False,
+    ray: bool | str = False,
     **overrides: Any,
 ) -> Sweep:
     """Trains every combination of some settings with several seeds, side by side in processes, and compares them.
@@ -74,6 +75,7 @@ def sweep(
       jobs: runs side by side; one for every core if not given.
       out: folder of the results; `sweeps/PRESET-FIELDS` if not given.
       show: whether to show progress in the terminal.
+      ray: let runs go on on Ray, one on this machine, or the cluster at this address, which must see `out`.
       **overrides: fields of the config to change in all runs, as for `train`.
 
     Raises:
@@ -94,8 +96,9 @@ def sweep(
     study = make_sweep(config.preset, make, vary, seeds)
     chosen.save()
     folder = StudyFolder(path)
+    address = ("local" if ray is True else ray) or None
     command = f"bathysphere.sweep({config.preset!r}, {dict(vary)!r}, seeds={seeds})"
-    num_failed = run_study(study, folder, BUDGET, command, seeds=seeds, jobs=jobs, show=show)
+    num_failed = run_study(study, folder, BUDGET, command, seeds=seeds, jobs=jobs, show=show, ray=address)
     done = Sweep(study, folder)
     if num_failed:
         raise BathysphereError(f"{failures(num_failed)} {folder.report_file} has the reasons.")

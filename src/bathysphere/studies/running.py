@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -13,8 +14,10 @@ from contextlib import contextmanager, nullcontext
 from rich.console import Console
 
 from bathysphere.errors import BathysphereError
+from bathysphere.scale.cluster import Cluster
 from bathysphere.studies.display import StudyDisplay
 from bathysphere.studies.folder import StudyFolder
+from bathysphere.studies.processes import Launch, ProcessHere, ProcessOnCluster
 from bathysphere.studies.report import render
 from bathysphere.studies.scheduler import Job, Watcher, plan, run_all
 from bathysphere.studies.study import Study
@@ -67,6 +70,7 @@ def run_study(
     seeds: int | None = None,
     jobs: int | None = None,
     show: bool = True,
+    ray: str | None = None,
 ) -> int:
     """Runs what is not finished yet and writes the raw results; returns the number of runs that failed.
 
@@ -78,6 +82,7 @@ def run_study(
       seeds: runs of every setting; as the budget says if not given.
       jobs: runs side by side; one for every core if not given.
       show: whether to show on stderr how far it is.
+      ray: address of the Ray cluster on which runs go on, as for `Cluster`; on this machine if not given.
     """
     count = num_processes(jobs)
     trials = study.trials(budget, seeds)
@@ -87,15 +92,29 @@ def run_study(
     try:
         with (
             _terminated_as_interrupted(),
+            _launching(ray, count) as launch,
             StudyDisplay(study, count, console) if show else nullcontext(_Nobody()) as display,
         ):
-            run_all(all_jobs, count, Reporter(study, folder, display))
+            run_all(all_jobs, count, Reporter(study, folder, display), launch)
     except KeyboardInterrupt:
         sys.stderr.write("Everything is saved; repeat the command to go on.\n")
         raise
     finally:
         folder.save(study, all_jobs)
     return sum(job.state == "failed" for job in all_jobs)
+
+
+@contextmanager
+def _launching(ray: str | None, count: int) -> Iterator[Launch]:
+    """Says where runs go on; leaves the cluster, if they do there."""
+    if ray is None:
+        yield ProcessHere
+        return
+    cluster = Cluster(ray, count)
+    try:
+        yield functools.partial(ProcessOnCluster, cluster)
+    finally:
+        cluster.close()
 
 
 @contextmanager

@@ -1,11 +1,8 @@
-"""Running the runs of a study side by side, each in a process of its own with one thread."""
+"""Running the runs of a study side by side."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,18 +11,16 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from bathysphere.config.convert import config_hash, differences, to_dict
-from bathysphere.domains.user_code import named_modules
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import read_rows
 from bathysphere.storage.files import read_json
+from bathysphere.studies.processes import ERRORS, Launch, ProcessHere, RunProcess
 from bathysphere.studies.study import Record, Trial
 
 State = Literal["waiting", "running", "finished", "failed"]
 
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 _LOOK_SECONDS = 0.1  # between two looks at the processes
-_ERRORS = "errors.txt"  # in the run directory: what the process wrote to standard error
 
 
 @dataclass
@@ -39,7 +34,7 @@ class Job:
     state: State = "waiting"
     result: dict[str, Any] | None = None  # what result.json holds, its evaluation if there is one, and its curve
     error: str | None = None
-    process: subprocess.Popen[bytes] | None = None
+    process: RunProcess | None = None
     began: float = 0.0
 
     def record(self) -> Record:
@@ -88,7 +83,7 @@ def plan(trials: Sequence[Trial], folder: Path, pictures: Sequence[tuple[str, st
     return list(jobs.values())
 
 
-def run_all(jobs: Sequence[Job], num_processes: int, watcher: Watcher) -> None:
+def run_all(jobs: Sequence[Job], num_processes: int, watcher: Watcher, launch: Launch = ProcessHere) -> None:
     """Runs what is not finished. A run that fails does not stop the others.
 
     On an interrupt all processes save and stop before it is passed on, and `plan` continues from there.
@@ -102,7 +97,7 @@ def run_all(jobs: Sequence[Job], num_processes: int, watcher: Watcher) -> None:
             while len(running) < num_processes and (ready := _next_ready(waiting)) is not None:
                 waiting.remove(ready)
                 running.append(ready)  # first: an interrupt must find it
-                _start(ready)
+                _start(ready, launch)
             for job in [job for job in running if job.process is not None and job.process.poll() is not None]:
                 _close(job)
                 running.remove(job)
@@ -163,7 +158,7 @@ def _outcome(job: Job) -> dict[str, Any] | None:
     return result
 
 
-def _start(job: Job) -> None:
+def _start(job: Job, launch: Launch) -> None:
     directory = RunDirectory(job.path)
     if directory.config_file.is_file():
         directory.result_file.unlink(missing_ok=True)
@@ -173,40 +168,21 @@ def _start(job: Job) -> None:
         if job.path.exists():  # killed while it was made: there is no run in it yet
             shutil.rmtree(job.path)
         RunDirectory.create(job.path, job.trial.config)
-    command = [sys.executable, "-m", "bathysphere.studies.worker", str(job.path)]
-    if job.pictures:
-        command.append("--pictures")
+    options = ["--pictures"] if job.pictures else []
     if job.trial.evaluation:
-        command += ["--evaluate", str(job.trial.evaluation)]
-    for module in named_modules():
-        command += ["--import", module]
-    with (job.path / _ERRORS).open("wb") as errors:
-        job.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,  # its end tells the process to stop, also when we are gone
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            env={**os.environ, **dict.fromkeys(_THREADS, "1"), "PYTHONPATH": os.pathsep.join(_module_folders())},
-            start_new_session=True,  # Ctrl-C is for us; we pass it on
-        )
+        options += ["--evaluate", str(job.trial.evaluation)]
+    job.process = launch(job.path, options)
     job.state, job.began = "running", time.monotonic()
-
-
-def _module_folders() -> list[str]:
-    """Returns where a run's process looks for modules: where this one does, for the world may be the user's own."""
-    told = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return list(dict.fromkeys(filter(None, [*told, *sys.path])))
 
 
 def _close(job: Job) -> None:
     """Takes note of how a process ended."""
     assert job.process is not None
-    assert job.process.stdin is not None
-    job.process.stdin.close()
-    code, job.process = job.process.returncode, None
+    job.process.stop()
+    code, job.process = job.process.wait(), None
     # The outcome is the last thing a run writes: with it the run is over, however its process ended.
     result = _outcome(job)
-    errors = job.path / _ERRORS
+    errors = job.path / ERRORS
     lines = errors.read_text(encoding="utf-8", errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if result is None:
@@ -229,8 +205,7 @@ def _stopping(running: list[Job]) -> Iterator[None]:
         started = [(job, job.process) for job in running if job.process is not None]
         try:
             for _, process in started:
-                assert process.stdin is not None
-                process.stdin.close()
+                process.stop()
             for job, process in started:
                 process.wait()
                 _close(job)
