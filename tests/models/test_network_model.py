@@ -1,12 +1,16 @@
 """Models that networks learn while acting, against the true rules and against plain loops."""
 
+from dataclasses import replace
+
+import gymnasium
 import numpy as np
 import pytest
 import torch
 
 from bathysphere.config.convert import override
 from bathysphere.config.presets import find_preset
-from bathysphere.domains.base import AskedModel, LearningModel, PartialModel, Successors
+from bathysphere.domains.adapters.gymnasium import from_gymnasium
+from bathysphere.domains.base import AskedModel, LearningModel, PartialModel, Remembers, Successors
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.graph_errors import graph_errors
 from bathysphere.models.data import make_boards, play_randomly
@@ -15,7 +19,7 @@ from bathysphere.models.network_model import EnsembleModel, NetworkModel
 from bathysphere.models.predictors import RowsPredictor
 from bathysphere.models.step_replay import MOST_KINDS, StepReplay
 from bathysphere.models.trainer import make_domain
-from bathysphere.planning import MCTS, SearchConfig
+from bathysphere.planning import MCTS, BestFirstConfig, SearchConfig
 from bathysphere.runs.build import make_trainer
 from tests.models.small import DATA
 from tests.models.test_memory import memory_of
@@ -190,6 +194,31 @@ def test_a_run_with_a_network_goes_on_bit_for_bit_and_tells_its_errors():
     assert whole.progress.imagined_steps > 0
 
 
+@pytest.mark.parametrize("kind", ["network", "ensemble"])
+def test_a_run_learns_its_model_from_every_step_when_it_is_made(kind):
+    trainer = make_trainer(override(find_preset("deep-sea"), {"model": kind, "domain": {"size": 5}, "batch": 4}))
+    told: list[tuple[np.ndarray, np.ndarray, Successors]] = []
+    learn = trainer.model.learn
+    trainer.model.learn = lambda *steps: (told.append(steps), learn(*steps))[1]
+    episodes = []
+    for made in range(1, 13):
+        episodes += trainer.advance()
+        assert trainer.model.num_steps == 4 * made == trainer.progress.env_steps
+    assert len(episodes) == 12
+    for episode in episodes:
+        for step, state in enumerate(episode.states):
+            after = episode.last_state if step + 1 == len(episode) else episode.states[step + 1]
+            assert any(
+                (states[i] == state).all()
+                and actions[i] == episode.actions[step]
+                and (outcomes.states[i] == after).all()
+                and outcomes.rewards[i] == episode.rewards[step]
+                and outcomes.terminal[i] == (step + 1 == len(episode))
+                for states, actions, outcomes in told
+                for i in range(4)
+            )
+
+
 @pytest.mark.parametrize(
     ("preset", "changes", "sentence"),
     [
@@ -201,6 +230,19 @@ def test_a_run_with_a_network_goes_on_bit_for_bit_and_tells_its_errors():
 def test_what_networks_cannot_do_is_refused(preset, changes, sentence):
     with pytest.raises(BathysphereError, match=sentence):
         make_trainer(override(find_preset(preset), {"model": "network", **changes}))
+
+
+def test_best_first_refuses_a_model_learnt_while_acting():
+    config = replace(override(find_preset("sokoban"), {"model": "network"}), search=BestFirstConfig())
+    with pytest.raises(BathysphereError, match="leave out best-first"):
+        make_trainer(config)
+
+
+def test_a_world_that_knows_only_states_it_has_met_is_refused():
+    domain = from_gymnasium(gymnasium.make("MountainCar-v0"))
+    assert isinstance(domain, Remembers)
+    with pytest.raises(BathysphereError, match="Learn them with the model memory"):
+        NetworkModel(domain, 0)
 
 
 def test_long_rows_are_refused():

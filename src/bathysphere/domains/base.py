@@ -114,7 +114,10 @@ class LearningModel(Model, Protocol):
 
 @runtime_checkable
 class AskedModel(LearningModel, Protocol):
-    """A model that says what it was asked, so that its errors there can be counted."""
+    """A model that learns from every step when it is made, not at the end of its episode.
+
+    It says what it was asked, so that its errors there can be counted.
+    """
 
     asked: States  # uint8 [n, S], the latest states
 

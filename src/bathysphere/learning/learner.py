@@ -124,7 +124,7 @@ class Learner(ABC):
         began = time.perf_counter()
         for episode in episodes:
             self.progress.record(episode)
-            if isinstance(self.model, LearningModel):
+            if isinstance(self.model, LearningModel) and not isinstance(self.model, AskedModel):
                 learn_from(episode, self.model)
             self._remember(episode)
         if episodes:

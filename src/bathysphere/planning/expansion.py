@@ -19,7 +19,7 @@ from bathysphere.planning.graph import kernels
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.planner import MODEL_ERRORS, PolicyValues, Values, Work
-from bathysphere.planning.real_steps import take_steps
+from bathysphere.planning.real_steps import MadeSteps, take_steps
 
 
 class BatchedExpansion:
@@ -76,11 +76,16 @@ class BatchedExpansion:
         self._new_rows[: len(slots)] = self._graphs.words(states)
         self._evaluate(values, len(slots))
 
-    def correct(self, values: Values, active: NDArray[np.bool_], actions: NDArray[np.int32]) -> None:
-        """Repairs what the model predicted wrongly, or not at all, about the steps to be made. Mutates: the graphs."""
+    def correct(self, values: Values, active: NDArray[np.bool_], actions: NDArray[np.int32]) -> MadeSteps:
+        """Repairs what the model predicted wrongly, or not at all, about the steps to be made. Mutates: the graphs.
+
+        Returns:
+          These steps.
+        """
         graphs, work = self._graphs, self._work
         slots = np.flatnonzero(active)
-        truth = take_steps(self._domain, graphs.root_states[slots], actions[slots], self._rng)
+        before, chosen = graphs.root_states[slots], actions[slots]
+        truth = take_steps(self._domain, before, chosen, self._rng)
         errors = np.zeros(len(MODEL_ERRORS) + 1, np.int64)
         num_new = kernels.correct(
             graphs.arena,
@@ -100,6 +105,7 @@ class BatchedExpansion:
         work.unknown_steps += int(errors[-1])
         self._new_rows[:num_new] = graphs.arena.words[self._new_slots[:num_new], self._new_states[:num_new]]
         self._evaluate(values, num_new)
+        return MadeSteps(before, chosen, Successors(*truth))
 
     def _expand(self, model: Model, values: Values, num_pending: int) -> None:
         """Asks the model for the children of the pending leaves, and the network for the values of the new ones."""

@@ -32,6 +32,7 @@ from bathysphere.planning.planner import (
     refuse_chance,
     register_planner,
 )
+from bathysphere.planning.real_steps import MadeSteps
 from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.storage.state import generator_state, prefixed, require, restore_generator, section
@@ -90,6 +91,7 @@ class MCTS:
         self.model: Model = domain if model is None else model
         self.num_episodes = num_episodes
         self.work = Work()
+        self.made: MadeSteps | None = None  # the latest, where planning does not go by the rules
         self._graph_states = graph_states
         sizes = Sizes(
             batch=batch,
@@ -191,7 +193,7 @@ class MCTS:
         """Chooses and makes the planned steps; returns the episodes that finished, in slot order."""
         self.graphs.choose(self._active, self._actions)
         if self.model is not self.domain:
-            self._batched.correct(self.values, self._active, self._actions)
+            self.made = self._batched.correct(self.values, self._active, self._actions)
         kernels.advance(self.arena, self._active, self._actions, self._outcomes)
         self.work.steps += int(np.count_nonzero(self._active))
         finished = np.flatnonzero(self._active & (self._outcomes != RUNNING))

@@ -16,6 +16,7 @@ from bathysphere.planning import compiled_rules
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.planner import Values, VersionedValues, Work
+from bathysphere.planning.real_steps import MadeSteps
 from bathysphere.planning.start_states import find_starts
 from bathysphere.planning.transport import pickled
 from bathysphere.planning.worker_process import ProcessGroup
@@ -98,6 +99,10 @@ class Pool:
           The episodes that finished, worker after worker; within a worker those of the first step first.
         """
         return [episode for episodes in self._all("step", steps, changed=self._changed()) for episode in episodes]
+
+    def made(self) -> list[MadeSteps]:
+        """Returns the steps that were made last by workers that plan with a model."""
+        return [made for some in self._all("made") for made in some]
 
     def play(self) -> list[Episode]:
         """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting.

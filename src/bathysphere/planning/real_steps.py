@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Chance, Domain, Sampler, States
+from bathysphere.domains.base import Chance, Domain, Sampler, States, Successors
 from bathysphere.domains.estimated import SEEDS
 
 
@@ -18,6 +18,14 @@ class RealSteps(NamedTuple):
     rewards: NDArray[np.float64]  # [n]
     terminal: NDArray[np.bool_]  # [n]
     solved: NDArray[np.bool_]  # [n]
+
+
+class MadeSteps(NamedTuple):
+    """Steps that were made, as a `LearningModel` is told of them."""
+
+    states: States  # uint8 [n, S], before
+    actions: NDArray[np.int32]  # [n]
+    outcomes: Successors  # without an action axis
 
 
 def take_steps(domain: Domain, states: States, actions: NDArray[np.int32], rng: np.random.Generator) -> RealSteps:

@@ -17,7 +17,9 @@ from bathysphere.domains.base import Domain, Model, Remembers, Starts
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
+from bathysphere.planning.mcts import MCTS
 from bathysphere.planning.planner import TimedSteps, Values, Work, make_planner
+from bathysphere.planning.real_steps import MadeSteps
 from bathysphere.storage.state import prefixed, section
 
 
@@ -100,6 +102,10 @@ class Workers:
     def stop(self) -> None:
         """Makes `play`, in another thread, return soon."""
         self._is_stopped = True
+
+    def made(self) -> list[MadeSteps]:
+        """Returns the latest steps of every worker that plans with a model."""
+        return [planner.made for planner in self._planners if isinstance(planner, MCTS) and planner.made is not None]
 
     def report(self) -> Report:
         """Sums up all workers."""
