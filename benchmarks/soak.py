@@ -1,0 +1,131 @@
+"""Trains three presets for an hour, side by side, and says whether memory, speed and files stay as they are.
+
+python benchmarks/soak.py [--minutes 60] [--presets paper/deep-sea,toy-montezuma,sokoban] [--out SAMPLES.jsonl]
+
+Once a minute each run is asked for its memory, the processor time it had, its steps (real and imagined) and the bytes in
+its directory. Speed is steps in a second of processor time, so that other work on the machine does not count. The first
+fifth of the samples is warming up: replays and caches fill. After it, the last third is compared with the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bathysphere.runs.metrics import last_row
+
+PRESETS = "paper/deep-sea,toy-montezuma,sokoban"
+ENDLESS = 10**12  # steps: time ends the runs
+MORE_MEMORY = 1.10  # of the last third against the first: allowed
+LESS_SPEED = 0.80
+MORE_BYTES = 1.10  # besides the rows of the metrics, which are one every `log_every` steps
+ROWS = ("metrics.jsonl", "tensorboard")
+
+
+def start(preset: str, folder: Path, seconds: float, seed: int) -> tuple[subprocess.Popen[bytes], Path]:
+    """Begins a run; returns its process and its directory."""
+    run_dir = folder / preset.replace("/", "-")
+    words = [preset, "--steps", str(ENDLESS), "--stop.seconds", str(seconds), "--seed", str(seed), "--no-pictures"]
+    command = [sys.executable, "-m", "bathysphere", "train", *words, "--run-dir", str(run_dir), "--json"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL), run_dir
+
+
+def sample(pid: int, run_dir: Path) -> dict[str, Any]:
+    """Returns what a run takes and has done at this moment; nothing if it has ended."""
+    try:
+        resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (OSError, IndexError):
+        return {}
+    row = last_row(run_dir / "metrics.jsonl")
+    if not resident or row is None:
+        return {}
+    rows = sum(size_of(run_dir / name) for name in ROWS)
+    return {
+        "processor": (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK"),
+        "resident": resident,
+        "env_steps": row["env_steps"],
+        "imagined_steps": row["imagined_steps"],
+        "rows": rows,
+        "files": size_of(run_dir) - rows,
+    }
+
+
+def size_of(path: Path) -> int:
+    """Returns the bytes of a file, or of all files in a folder."""
+    total = 0
+    for file in [path, *path.rglob("*")]:
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except OSError:  # a checkpoint that was just replaced
+            continue
+    return total
+
+
+def verdict(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    """Compares the last third of the samples with the first, after a fifth of warming up."""
+    warm = samples[len(samples) // 5 :]
+    third = len(warm) // 3
+    first, last = warm[: third + 1], warm[-third - 1 :]
+    memory = max(one["resident"] for one in last) / max(one["resident"] for one in first)
+    speed = _speed(last) / _speed(first)
+    files = max(one["files"] for one in last) / max(one["files"] for one in first)
+    return {
+        "samples": len(samples),
+        "processor": samples[-1]["processor"],
+        "env_steps": samples[-1]["env_steps"],
+        "megabytes": samples[-1]["resident"] / 1e6,
+        "speed": _speed(warm),
+        "row_megabytes": samples[-1]["rows"] / 1e6,
+        "file_megabytes": samples[-1]["files"] / 1e6,
+        "memory_ratio": memory,
+        "speed_ratio": speed,
+        "files_ratio": files,
+        "flat": memory <= MORE_MEMORY and speed >= LESS_SPEED and files <= MORE_BYTES,
+    }
+
+
+def _speed(samples: list[dict[str, Any]]) -> float:
+    first, last = samples[0], samples[-1]
+    return (last["imagined_steps"] - first["imagined_steps"]) / (last["processor"] - first["processor"])
+
+
+def main() -> int:
+    """Runs the presets and prints a verdict for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--presets", default=PRESETS)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--every", type=float, default=60.0, help="seconds between two samples")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="write all samples to this file")
+    options = parser.parse_args()
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        presets = options.presets.split(",")
+        runs = {preset: start(preset, Path(folder), options.minutes * 60, options.seed) for preset in presets}
+        samples: dict[str, list[dict[str, Any]]] = {preset: [] for preset in presets}
+        began = time.monotonic()
+        while any(process.poll() is None for process, _ in runs.values()):
+            time.sleep(options.every)
+            for preset, (process, run_dir) in runs.items():
+                if one := sample(process.pid, run_dir):
+                    samples[preset].append(one)
+                    if options.out:
+                        with options.out.open("a") as out:
+                            out.write(json.dumps({"preset": preset, "seconds": time.monotonic() - began, **one}) + "\n")
+        for preset, (process, _) in runs.items():
+            told = verdict(samples[preset]) | {"exit": process.returncode}
+            failed |= process.returncode != 0 or not told["flat"]
+            print(preset, json.dumps(told), flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
