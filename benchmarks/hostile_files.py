@@ -34,7 +34,7 @@ from bathysphere.storage.checkpoint import META, STATE, WEIGHTS
 from bathysphere.storage.tensors import header_fingerprint
 
 MORE_STEPS = 400  # that a run with a damaged checkpoint is to go on for
-SECONDS = 20.0  # after which it counts as hanging
+SECONDS = 20.0  # of processor time, after which it counts as hanging
 ALLOWED = ("sentence", "went on")
 
 SMALL_SOKOBAN = {
@@ -58,6 +58,21 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
             "learning": {"min_episodes": 5, "steps_per_update": 50.0, "target": "bootstrap"},
         },
     ),
+    "paper-sokoban": (
+        "paper/sokoban",
+        {
+            "domain": SMALL_SOKOBAN["domain"],
+            "values": {"conv_channels": 8, "dense": 16},
+            "batch": 4,
+            "steps": 400,
+            "learning": {"min_episodes": 2, "steps_per_update": 50.0},
+        },
+    ),
+    "learned-model": ("sokoban-learned-model", SMALL_SOKOBAN | {"steps": 300, "search": {"passes": 5}}),
+    "no-planner": ("deep-sea-no-planner", {"domain": {"size": 8}, "steps": 400}),
+    "memory": ("deep-sea-memory", {"domain": {"size": 8}, "steps": 400}),
+    "blocks": ("deep-sea", {"domain": {"size": 8}, "steps": 400, "scale": {"block": 4, "distance": 2}}),
+    "sokoban-blocks": ("sokoban", SMALL_SOKOBAN | {"steps": 600, "scale": {"block": 8, "distance": 2}}),
 }
 
 
@@ -148,11 +163,12 @@ def go_on(run_dir: Path, seconds: float = SECONDS) -> tuple[str, str]:
     child = os.fork()
     if child == 0:
         os.close(read)
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # of the processor: the machine may be busy
         code, told = _continue(run_dir)
         os.write(write, told[:2000].encode())
         os._exit(code)
     os.close(write)
-    deadline, status = time.monotonic() + seconds, None
+    deadline, status = time.monotonic() + 30 * seconds, None
     while status is None and time.monotonic() < deadline:
         pid, ended = os.waitpid(child, os.WNOHANG)
         status = ended if pid else time.sleep(0.01)
@@ -161,7 +177,7 @@ def go_on(run_dir: Path, seconds: float = SECONDS) -> tuple[str, str]:
         os.waitpid(child, 0)
     told = os.read(read, 2000).decode(errors="replace")
     os.close(read)
-    if status is None:
+    if status is None or os.WTERMSIG(status) == signal.SIGPROF:
         return "hang", told
     if os.WIFSIGNALED(status):
         return f"signal {os.WTERMSIG(status)}", told

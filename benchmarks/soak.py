@@ -2,9 +2,9 @@
 
 python benchmarks/soak.py [--minutes 60] [--presets paper/deep-sea,toy-montezuma,sokoban] [--out SAMPLES.jsonl]
 
-Once a minute each run is asked for its memory, the processor time it had, its steps (real and imagined) and the bytes in
-its directory. Speed is steps in a second of processor time, so that other work on the machine does not count. The first
-fifth of the samples is warming up: replays and caches fill. After it, the last third is compared with the first.
+Once a minute each run is asked for its memory, the processor time it had, its steps (real and imagined) and the bytes
+in its directory. Speed is steps in a second of processor time, so that other work on the machine does not count. The
+first fifth of the samples is warming up: replays and caches fill. After it, the last third is compared with the first.
 """
 
 from __future__ import annotations

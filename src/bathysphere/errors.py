@@ -30,6 +30,15 @@ class WorldError(BathysphereError):
         return type(self), (self.name, self.seen, self.fix)
 
 
+def printable(text: str) -> str:
+    """Returns text in which nothing acts on a terminal: controls and changes of direction are written out.
+
+    >>> printable("a title\\x1b[2J")
+    'a title\\\\x1b[2J'
+    """
+    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Returns a question with the known name nearest to `name`, after a space; nothing if none is near.
 

@@ -7,7 +7,7 @@ import sys
 import traceback
 from importlib.metadata import version
 
-from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.errors import BathysphereError, did_you_mean, printable
 
 # verb -> (module with `run(argv) -> int`, one line of help)
 VERBS: dict[str, tuple[str, str]] = {
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
     except BathysphereError as error:
         if debug:
             traceback.print_exc()
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {printable(str(error))}\n")
         return 2
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")

@@ -12,6 +12,7 @@ import tyro
 from rich.console import Console
 
 from bathysphere.domains import domain_names, find_domain
+from bathysphere.errors import printable
 
 Options = TypeVar("Options")
 
@@ -115,4 +116,4 @@ def say(result: dict[str, Any], text: str, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(result) + "\n")
     else:
-        Console(highlight=False, markup=False, soft_wrap=True).print(text)
+        Console(highlight=False, markup=False, soft_wrap=True).print(printable(text))

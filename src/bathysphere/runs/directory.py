@@ -85,7 +85,12 @@ class RunDirectory:
 
     def load_result(self) -> dict[str, Any] | None:
         """Returns how the run ended; None if it has not."""
-        return read_json(self.result_file) if self.result_file.is_file() else None
+        if not self.result_file.is_file():
+            return None
+        result = read_json(self.result_file)
+        if not isinstance(result, dict):
+            raise BathysphereError(f"{self.result_file} does not hold a result; it is damaged.")
+        return result
 
     def lock(self) -> RunLock:
         """Keeps other processes from running this run; raises if one does."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.metrics import last_row
+from bathysphere.runs.metrics import Row, last_row
 
 _NUMBERS = ("env_steps", "episodes", "win_rate_100", "win_rate_1000", "env_steps_per_second")
 _MOMENTS = ("first_solved_step", "solved_step")
@@ -25,6 +25,12 @@ def find_runs(folder: Path) -> list[dict[str, Any]]:
     return [describe_run(RunDirectory.open(path)) for path in run_directories(folder)]
 
 
+def _numbers(row: Row) -> Row:
+    """Returns what a result or a row of the metrics says of a run, without what is no number."""
+    wanted = {name: row.get(name) for name in (*_NUMBERS, *_MOMENTS, *_RETURNS)}
+    return {name: number for name, number in wanted.items() if type(number) in (int, float)}
+
+
 def describe_run(directory: RunDirectory) -> dict[str, Any]:
     """Returns preset, seed, state and the latest numbers of a run.
 
@@ -39,10 +45,7 @@ def describe_run(directory: RunDirectory) -> dict[str, Any]:
         return about
     about |= {"preset": config.preset, "seed": config.seed}
     if result is not None:
-        about |= {name: result[name] for name in (*_NUMBERS, *_MOMENTS)}
-        about |= {name: result.get(name) for name in _RETURNS}
-        return about | {"state": result["stopped_by"]}
+        return about | _numbers(result) | {"state": str(result.get("stopped_by", "damaged"))}
     if row := last_row(directory.metrics_file):
-        about |= {name: row[name] for name in _NUMBERS if name in row}
-        about |= {name: row.get(name) for name in _RETURNS}
+        about |= _numbers(row)
     return about | {"state": "running" if directory.is_running() else "unfinished"}

@@ -23,7 +23,7 @@ from bathysphere.learning.progress import WINDOWS
 from bathysphere.planning import Episode
 from bathysphere.planning.planner import PHASES
 from bathysphere.runs.tensorboard import Board
-from bathysphere.storage.files import writing
+from bathysphere.storage.files import parse_json, writing
 from bathysphere.storage.state import MOST, check_kinds, require
 from bathysphere.values.batch import UpdateStats
 
@@ -242,10 +242,9 @@ def read_rows(file: Path) -> list[Row]:
         return []
     rows = []
     for line in file.read_bytes().splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
+        if (row := _row(line)) is None:
             break
+        rows.append(row)
     return rows
 
 
@@ -257,12 +256,7 @@ def last_row(file: Path) -> Row | None:
             lines = opened.read().splitlines()
     except OSError:
         return None
-    for line in reversed(lines):
-        with suppress(ValueError):
-            row = json.loads(line)
-            if isinstance(row, dict):
-                return row
-    return None
+    return next(filter(None, map(_row, reversed(lines))), None)
 
 
 def sample_rows(file: Path, most: int) -> list[Row]:
@@ -291,13 +285,17 @@ def sample_rows(file: Path, most: int) -> list[Row]:
 
 def _parsed(lines: list[bytes]) -> list[Row]:
     """Returns the rows in `lines`, each once."""
-    rows: dict[int, Row] = {}
-    for line in lines:
-        with suppress(ValueError):
-            row = json.loads(line)
-            if isinstance(row, dict) and isinstance(row.get("env_steps"), int):
-                rows[row["env_steps"]] = row
+    rows = {row["env_steps"]: row for row in map(_row, lines) if row is not None}
     return [rows[steps] for steps in sorted(rows)]
+
+
+def _row(line: bytes) -> Row | None:
+    """Returns the row that a line holds; None if it holds none."""
+    try:
+        row = parse_json(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) and type(row.get("env_steps")) is int else None
 
 
 def _cut(file: Path, env_steps: int) -> None:
@@ -308,9 +306,5 @@ def _cut(file: Path, env_steps: int) -> None:
 
 
 def _is_kept(line: bytes, env_steps: int) -> bool:
-    if not line.endswith(b"\n"):
-        return False
-    try:
-        return bool(json.loads(line)["env_steps"] <= env_steps)
-    except ValueError:
-        return False
+    row = _row(line) if line.endswith(b"\n") else None
+    return row is not None and row["env_steps"] <= env_steps

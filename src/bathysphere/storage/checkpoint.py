@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.files import read_json, sync_folder, write_synced, writing
-from bathysphere.storage.state import Arrays
+from bathysphere.storage.state import MOST, Arrays
 from bathysphere.storage.tensors import header_fingerprint, load_arrays
 
 FORMAT = 1
 WEIGHTS, STATE, META = "weights.safetensors", "state.safetensors", "meta.json"
+_FILES = (WEIGHTS, STATE)
 
 
 class Checkpoint(NamedTuple):
@@ -117,7 +118,7 @@ class CheckpointStore:
         """Reads and checks one checkpoint."""
         meta = self.read_meta(path)
         arrays: Arrays = {}
-        for name in (WEIGHTS, STATE):
+        for name in _FILES:
             arrays |= load_arrays(_read_checked(path / name, meta["files"][name]), path / name)
         return Checkpoint(arrays, meta["env_steps"], meta["seconds"])
 
@@ -165,17 +166,31 @@ class CheckpointStore:
         meta = read_json(path / META)
         if not isinstance(meta, dict) or meta.get("sha256") != header_fingerprint(meta):
             raise BathysphereError(f"Checkpoint {path} is damaged: its meta.json was changed.")
-        if meta["format"] != FORMAT:
+        if meta.get("format") != FORMAT:
             raise BathysphereError(
-                f"Checkpoint {path} has format {meta['format']} (bathysphere {meta['bathysphere']}); "
+                f"Checkpoint {path} has format {meta.get('format')} (bathysphere {meta.get('bathysphere')}); "
                 f"this version reads format {FORMAT}. Use the version that wrote it."
             )
+        if not _is_whole(meta):
+            raise BathysphereError(f"Checkpoint {path} is damaged: its meta.json is not what any version writes.")
         if meta["config_hash"] not in self._accepted:
             raise BathysphereError(
                 f"Checkpoint {path} belongs to a run with other settings than this run's config.json "
                 f"(it was written by bathysphere {meta['bathysphere']})."
             )
         return meta
+
+
+def _is_whole(meta: dict[str, Any]) -> bool:
+    """Tells whether all is there that readers of `meta.json` rely on."""
+    steps, seconds, files = meta.get("env_steps"), meta.get("seconds"), meta.get("files")
+    return (
+        all(isinstance(meta.get(name), str) for name in ("bathysphere", "config_hash"))
+        and (isinstance(steps, int) and 0 <= steps < MOST)
+        and (isinstance(seconds, int | float) and 0 <= seconds < MOST)
+        and isinstance(files, dict)
+        and all(isinstance(files.get(name), dict) and files[name].keys() >= {"bytes", "sha256"} for name in _FILES)
+    )
 
 
 def _read_checked(path: Path, expected: dict[str, Any]) -> bytes:

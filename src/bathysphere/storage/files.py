@@ -58,8 +58,18 @@ def write_file(path: Path, content: bytes) -> None:
 def read_json(path: Path) -> Any:
     """Reads JSON; a missing or broken file is a BathysphereError."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_bytes().decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise BathysphereError(f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
     except json.JSONDecodeError as error:
         raise BathysphereError(f"{path} is not JSON ({error.msg}, line {error.lineno}); it is damaged.") from error
+    except ValueError as error:
+        raise BathysphereError(f"{path} is not JSON that can be used: {error}. It is damaged.") from error
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Returns what JSON says; whatever is wrong with it, also numbers too long or nesting too deep, is a ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("too many brackets inside each other") from error

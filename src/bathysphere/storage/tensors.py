@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bathysphere.errors import BathysphereError
-from bathysphere.storage.files import write_file
+from bathysphere.storage.files import parse_json, write_file
 from bathysphere.storage.state import Arrays, check_finite
 
 SUFFIX = ".safetensors"
@@ -45,10 +45,10 @@ def read_arrays(path: Path, keys: tuple[str, ...], what: str) -> tuple[list[dict
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        headers = [json.loads(metadata[key]) for key in keys if key in metadata]
+        headers = [parse_json(metadata[key]) for key in keys if key in metadata]
     except OSError as error:
         raise BathysphereError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (SafetensorError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+    except (SafetensorError, TypeError, ValueError, KeyError, AttributeError) as error:
         raise BathysphereError(f"{path} is not {what}, or it is damaged: {error}.") from error
     if len(headers) < len(keys) or not all(isinstance(header, dict) for header in headers):
         raise BathysphereError(f"{path} is a safetensors file, but not {what}.")

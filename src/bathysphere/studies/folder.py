@@ -13,6 +13,7 @@ from bathysphere.studies.records import read_records, write_records
 from bathysphere.studies.scheduler import Job
 from bathysphere.studies.study import Record, Study, Trial, run_folder
 
+_ABOUT = ("study", "budget", "command")
 ADVICE = "Free some space or choose another --out, then repeat the command."
 
 
@@ -87,7 +88,9 @@ class StudyFolder:
     def _about(self) -> dict[str, Any] | None:
         for file in (self.summary_file, self._old_about_file):
             if file.is_file():
-                about: dict[str, Any] = read_json(file)
+                about = read_json(file)
+                if not isinstance(about, dict) or not all(isinstance(about.get(name), str) for name in _ABOUT):
+                    raise BathysphereError(f"{file} does not say {', '.join(_ABOUT)} of a study; it is damaged.")
                 return about
         return None
 

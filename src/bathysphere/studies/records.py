@@ -54,9 +54,13 @@ def _write(path: Path, rows: Sequence[Record]) -> None:
 
 
 def _read(path: Path, needed: Sequence[str]) -> list[Record]:
-    with path.open(encoding="utf-8", newline="") as file:
-        table = csv.DictReader(file)
-        rows = list(table)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BathysphereError(f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
+    if any(None in row or None in row.values() for row in rows):  # more or fewer cells than the header has names
+        raise BathysphereError(f"{path} has rows of another length than its first; it is damaged.")
     if rows and not set(needed) <= rows[0].keys():
         raise BathysphereError(f"{path} lacks the columns {', '.join(needed)}; it is not a study's, or damaged.")
     return [{name: _parse(name, text) for name, text in row.items()} for row in rows]

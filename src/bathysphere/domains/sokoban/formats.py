@@ -90,7 +90,9 @@ def parse_levels(text: str, source: str = "text") -> list[Level]:
             f"{source} holds no level. Expected boards drawn with {TILES!r} (wall, floor, target, box on "
             "target, box, player, player on target)."
         )
-    return [Level(titled.title, titled.grid, reader.solutions.get(i)) for i, titled in enumerate(reader.levels)]
+    return [
+        Level(_one_line(titled.title), titled.grid, reader.solutions.get(i)) for i, titled in enumerate(reader.levels)
+    ]
 
 
 class _Reader:
@@ -209,8 +211,7 @@ def format_levels(levels: Sequence[Level], style: Format, run_length: bool = Fal
         raise BathysphereError(f"Only .sok files have run lengths, not {style}. Choose the format sok.")
     blocks = []
     for number, level in enumerate(levels):
-        # Titles are one line of printable characters in a file.
-        title = " ".join("".join(c if c.isprintable() else " " for c in level.title).split())
+        title = _one_line(level.title)
         board = grid_text(level.grid)
         if style == "boxoban":
             blocks.append(f"; {title or number}\n{board}\n")
@@ -226,6 +227,11 @@ def format_levels(levels: Sequence[Level], style: Format, run_length: bool = Fal
             lines += ["Solution", level.solution]
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
+
+
+def _one_line(title: str) -> str:
+    """Returns a title as files have it: one line of printable characters."""
+    return " ".join("".join(char if char.isprintable() else " " for char in title).split())
 
 
 def _run_lengths(row: str) -> str:
