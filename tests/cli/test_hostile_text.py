@@ -39,7 +39,8 @@ def test_titles_of_levels_that_cannot_be_played(levels, capsys):
     assert "error: " in said(capsys)
 
 
-def test_titles_of_levels_that_are_not_solved(levels, capsys):
+def test_titles_of_levels_that_are_not_solved(levels, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # solutions are written where one is
     assert main(["solve", levels, "--seconds", "1"]) in (0, 1)
     assert "levels" in said(capsys)
 

@@ -145,3 +145,10 @@ def test_every_damage_is_one():
     for name, damage in DAMAGES.items():
         changed = damage(array)
         assert changed.shape != array.shape or changed.dtype != array.dtype or (changed != array).any(), name
+
+
+@pytest.mark.parametrize("damage", ["minus one", "smallest", "a million"])
+def test_episodes_planned_with_values_that_were_never_taken(tmp_path, damage):
+    run = make_run("toy-montezuma", tmp_path)
+    with pytest.raises(bathysphere.BathysphereError, match="values that were never taken"):
+        resumed(run, Case(STATE, POOL + "steady.used_by", damage), tmp_path)

@@ -7,12 +7,14 @@ import random
 import pytest
 from benchmarks.hostile_texts import attack, prepare
 
+from bathysphere.agents.card import Card
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.listing import describe_run
 from bathysphere.runs.metrics import MetricsWriter, last_row, read_rows
 from bathysphere.storage.checkpoint import CheckpointStore
 from bathysphere.storage.files import read_json
+from bathysphere.storage.plain import read_as
 from bathysphere.storage.tensors import header_fingerprint
 from bathysphere.studies.folder import StudyFolder
 
@@ -58,6 +60,16 @@ def test_a_meta_with_the_right_fingerprint_and_impossible_content(kinds, tmp_pat
     (path / "meta.json").write_text(json.dumps(meta | {"sha256": header_fingerprint(meta)}))
     with pytest.raises(BathysphereError, match="not what any version writes"):
         CheckpointStore(path.parent, "x").load()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("seconds", float("nan")), ("seconds", float("inf")), ("seconds", 10**400), ("env_steps", -1)]
+)
+def test_a_card_that_speaks_of_impossible_training(name, value):
+    good = {"command": "", "seed": 0, "commit": None, "env_steps": 1, "seconds": 1.0, "machine": ""}
+    assert read_as(Card, good)
+    with pytest.raises(BathysphereError):
+        read_as(Card, good | {name: value})
 
 
 @pytest.mark.parametrize("line", ["[]", "3", '{"env_steps": "3"}', "{}", "[" * 100_000])

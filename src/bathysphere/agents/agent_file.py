@@ -96,6 +96,8 @@ def read(path: Path) -> AgentFile:
         raise BathysphereError(
             f"{path} cannot be used. {error} It was written by bathysphere {plain.get('bathysphere')}."
         ) from error
+    if not header.shape or min(header.shape) < 1 or (header.num_categories or 1) < 1:
+        raise BathysphereError(f"{path} cannot be used: no world has observations of shape {list(header.shape)}.")
     if header.num_categories is None:
         observation: ObservationSpec = Features(header.shape[0])
     else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import dataclass
 
 from bathysphere.config.convert import to_dict
 from bathysphere.config.presets import PRESETS, find_preset
 from bathysphere.config.run import RunConfig
+from bathysphere.errors import BathysphereError
 from bathysphere.storage.plain import flat
 
 
@@ -24,6 +26,11 @@ class Measurement:
     command: str
     """What measures it again."""
 
+    def __post_init__(self) -> None:
+        numbers = [number for number in (self.value, self.low, self.high) if number is not None]
+        if not all(map(math.isfinite, numbers)) or self.n < 0:
+            raise BathysphereError(f"The card says of {self.what!r} what cannot be measured: {self.value} of {self.n}.")
+
 
 @dataclass(frozen=True)
 class Card:
@@ -39,6 +46,10 @@ class Card:
     """Of training, wall clock."""
     machine: str
     results: tuple[Measurement, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seconds < math.inf or self.env_steps < 0:
+            raise BathysphereError(f"The card speaks of {self.env_steps} steps in {self.seconds} seconds.")
 
 
 def train_command(config: RunConfig) -> str:

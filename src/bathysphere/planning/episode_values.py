@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.planner import Snapshot, SnapshotValues, Values
-from bathysphere.storage.state import section
+from bathysphere.storage.state import MOST, require, section
 
 
 class EpisodeValues:
@@ -55,6 +55,10 @@ class EpisodeValues:
             answer[rows] = checked_values(values, len(rows), self._num_members)
         return answer
 
+    def has(self, slots: NDArray[np.bool_]) -> bool:
+        """Tells whether all episodes in `slots`, bool [batch], have values."""
+        return bool((self._used_by[slots] >= 0).all())
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns all values in use, and which slot uses which."""
         weights = {
@@ -66,8 +70,14 @@ class EpisodeValues:
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]], values: Values) -> None:
         """Restores what `state_dict` returned, with copies of `values` to hold the weights."""
-        self._used_by[:] = state["used_by"]
-        self._num_taken = int(state["num_taken"])
+        used_by, num_taken = state["used_by"], int(state["num_taken"])
+        require(used_by.shape == self._used_by.shape, "another number of episodes has values of its own")
+        require(
+            0 <= num_taken <= MOST and (used_by >= -1).all() and (used_by < num_taken).all(),
+            "an episode is planned with values that were never taken",
+        )
+        self._used_by[:] = used_by
+        self._num_taken = num_taken
         self._snapshots = {}
         assert isinstance(values, SnapshotValues)  # some were taken before
         for number in np.unique(self._used_by[self._used_by >= 0]).tolist():

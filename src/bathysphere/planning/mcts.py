@@ -305,3 +305,5 @@ class MCTS:
         has_ended = self.arena.stats["terminal"][slots, self.arena.nodes["state"][slots, episodes["root"]]]
         is_over = has_ended | (episodes["step"] >= self.sizes.max_steps) | (episodes["num_states"] == 0)
         require(not (self._active & is_over).any(), "an episode goes on that never began, or is over")
+        has_values = self._episode_values is None or self._episode_values.has(self._active)
+        require(has_values, "an episode is planned with values that were never taken")

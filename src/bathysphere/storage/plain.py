@@ -155,7 +155,10 @@ def _read(kind: Any, data: Any, path: str) -> Any:
     if origin is dict:
         return _read_plain(data, path)
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+        try:
+            return float(data)
+        except OverflowError as error:
+            raise _wrong(path, "a number below 1e308", data) from error
     if kind is int and isinstance(data, float) and data.is_integer():
         return int(data)  # 1e5 is a whole number, although JSON, TOML and YAML read it as another
     if type(data) is not kind:
