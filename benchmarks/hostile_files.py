@@ -71,8 +71,8 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "learned-model": ("sokoban-learned-model", SMALL_SOKOBAN | {"steps": 300, "search": {"passes": 5}}),
     "no-planner": ("deep-sea-no-planner", {"domain": {"size": 8}, "steps": 400}),
     "memory": ("deep-sea-memory", {"domain": {"size": 8}, "steps": 400}),
-    "network": ("deep-sea-memory", {"domain": {"size": 6}, "steps": 200, "model": "network"}),
-    "ensemble": ("deep-sea-memory", {"domain": {"size": 6}, "steps": 200, "model": "ensemble"}),
+    "network": ("deep-sea", {"domain": {"size": 5}, "steps": 300, "batch": 4, "model": "network"}),
+    "ensemble": ("deep-sea", {"domain": {"size": 5}, "steps": 300, "batch": 4, "model": "ensemble"}),
     "blocks": ("deep-sea", {"domain": {"size": 8}, "steps": 400, "scale": {"block": 4, "distance": 2}}),
     "sokoban-blocks": ("sokoban", SMALL_SOKOBAN | {"steps": 600, "scale": {"block": 8, "distance": 2}}),
 }

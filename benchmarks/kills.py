@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 from benchmarks.hostile_files import RUNS
@@ -74,7 +75,7 @@ def torment(name: str, folder: Path, kills: int, rng: random.Random) -> tuple[in
     while made < kills:
         run_dir, code = folder / f"{name}-{ended}", -signal.SIGKILL
         while code != 0:
-            code = forked(lambda: play(name, run_dir, SAVE_SECONDS), rng.uniform(0, longest) if made < kills else None)
+            code = forked(partial(play, name, run_dir, SAVE_SECONDS), rng.uniform(0, longest) if made < kills else None)
             made += code == -signal.SIGKILL
             if code > 0:
                 print(f"{name}: a resumed run failed", flush=True)
