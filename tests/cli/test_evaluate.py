@@ -202,3 +202,8 @@ def test_planners_are_compared_in_any_world(tmp_path, monkeypatch, capsys):
 def test_mistakes_of_evaluate_are_sentences(levels, cnn, arguments, sentence, capsys):
     assert cli.main(["evaluate", str(cnn), *arguments]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_workers_are_for_episodes(levels, board, capsys):
+    assert cli.main(["evaluate", str(board), "--levels", str(levels), "--workers", "2"]) == 2
+    assert "--workers and --ray are for episodes of the agent's own world" in capsys.readouterr().err

@@ -119,6 +119,18 @@ def test_levels_are_solved_as_in_one_process(cluster, tmp_path):
     assert three.num_finished == 3
 
 
+def test_an_evaluation_counts_the_same_whoever_plays(cluster, here):
+    def count(*flags):
+        words = ["evaluate", str(here / "deep-sea"), "--episodes", "23", "--passes", "2", "--json", *flags]
+        counted = finish(command(*words))
+        return {name: value for name, value in counted.items() if name not in ("seconds", "command")}
+
+    one = count("--workers", "1")
+    assert one["episodes"] == 23
+    assert count("--workers", "2") == one
+    assert count("--ray", cluster.address, "--workers", "3") == one
+
+
 def test_a_sweep_is_the_same_on_a_cluster_and_goes_on_there(cluster, tmp_path):
     def go(out, steps, **options):
         vary = {"search.risk_coef": [0, 1]}

@@ -10,12 +10,15 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from bathysphere.agents.card import Measurement
 from bathysphere.agents.loading import Trained, load_trained, make_model
 from bathysphere.compiling import announcing
 from bathysphere.domains import make_domain
-from bathysphere.domains.base import Domain, States
+from bathysphere.domains.base import Domain, Remembers, States
 from bathysphere.errors import BathysphereError
+from bathysphere.learning.blocks import BlockPlayer, Players
 from bathysphere.planning import Episode, PlannerSettings, Pool
 from bathysphere.planning.named import changed_planner, planner_name
 from bathysphere.planning.planner import TimedSteps
@@ -40,6 +43,7 @@ WORDS: dict[Unit, Words] = {
     "level": Words("levels", "solved", "solve_rate", "levels solved"),
 }
 _OF_EPISODES = ("mean_return", "worst_return", "best_return", "mean_length")
+_LOOK_SECONDS = 0.5  # that a block is waited for, before an interrupt is heard
 _COUNTED = ("waits", "states", "expansions", "model_calls")
 
 
@@ -183,6 +187,7 @@ def evaluate(
     planner: str | None = None,
     *,
     on_progress: Callable[[int], None] | None = None,
+    players: Callable[[BlockPlayer], Players] | None = None,
     **search: Any,
 ) -> Evaluation:
     """Plays episodes with an agent, without learning, and counts.
@@ -193,6 +198,8 @@ def evaluate(
       seed: decides start states, ties and the members drawn.
       planner: mcts, best-first, levin, phs or none; as in training if not given.
       on_progress: called about twice a second with the number of episodes played so far.
+      players: who plays, in blocks, given what plays them; they are closed. This process, without blocks, if not
+        given. What is counted does not depend on who plays, but blocks have other ties and members drawn.
       **search: settings of the planner to change; those that are None stay as they are.
     """
     if episodes < 1 or seed < 0:
@@ -201,9 +208,12 @@ def evaluate(
         trained = load_trained(agent)
         domain, changed = make_domain(trained.config.domain), given(search)
         config = changed_planner(trained.config.search, planner, changed)
-        pool = make_pool(trained, domain, config, episodes=episodes, seed=seed)
         began = time.perf_counter()
-        played = pool.play() if on_progress is None else _play_and_tell(pool, on_progress)
+        tell = on_progress or (lambda played: None)
+        if players is None:
+            played = _play_and_tell(make_pool(trained, domain, config, episodes=episodes, seed=seed), tell)
+        else:
+            played = _play_in_blocks(trained, domain, config, episodes, seed, players, tell)
         seconds = time.perf_counter() - began
     outcomes = [_outcome(episode) for episode in played]
     return Evaluation(
@@ -227,6 +237,46 @@ def _play_and_tell(pool: Pool, on_progress: Callable[[int], None]) -> list[Episo
         episodes += timed.step(pool)
         on_progress(len(episodes))
     return sorted(episodes, key=lambda episode: episode.index)
+
+
+def _play_in_blocks(
+    trained: Trained,
+    domain: Domain,
+    config: PlannerSettings,
+    episodes: int,
+    seed: int,
+    players: Callable[[BlockPlayer], Players],
+    on_progress: Callable[[int], None],
+) -> list[Episode]:
+    """Has as many blocks played as there are batches, all of the same size."""
+    if isinstance(domain, Remembers):
+        raise BathysphereError(
+            f"{domain.name} cannot be played by other processes: what its states are is known only to the one that met "
+            "them. Leave out --workers and --ray."
+        )
+    num_blocks = -(-episodes // trained.config.batch)
+    size = -(-episodes // num_blocks)
+    player = BlockPlayer(
+        domain,
+        trained.values,
+        config,
+        batch=trained.config.batch,
+        size=size,
+        seed=np.random.SeedSequence(seed),
+        model=make_model(trained.config, domain, trained.path),
+    )
+    weights, workers, played = trained.values.weights(), players(player), list[Episode]()
+    try:
+        for number in range(num_blocks):
+            workers.submit(number, 0, weights)
+        for number in range(num_blocks):
+            while (block := workers.take(number, _LOOK_SECONDS)) is None:
+                pass
+            played += block.episodes
+            on_progress(min(len(played), episodes))
+    finally:
+        workers.close()
+    return played[:episodes]  # the last block may have some more
 
 
 def _outcome(e: Episode) -> Outcome:

@@ -10,7 +10,7 @@ from typing import Any
 import tyro
 
 from bathysphere.agents.evaluation import Evaluation, evaluate, given
-from bathysphere.cli.common import parse, say
+from bathysphere.cli.common import parse, say, with_address
 from bathysphere.cli.progress import track_episodes, track_levels
 from bathysphere.domains.sokoban import read_levels
 from bathysphere.errors import BathysphereError
@@ -18,6 +18,7 @@ from bathysphere.planning.named import named_planner, settings_of
 from bathysphere.puzzles.evaluation import evaluate_levels
 from bathysphere.puzzles.player import LevelPlayer
 from bathysphere.puzzles.solutions import check_solutions_file, write_solutions
+from bathysphere.runs.workers import chosen_workers
 
 _DESCRIPTION = """Let an agent play, without learning, and count its wins and what it earns.
 
@@ -33,6 +34,8 @@ Examples:
 bathysphere evaluate runs/deep-sea-seed0-1
 
 bathysphere evaluate deep-sea --episodes 1000 --risk-coef 0 --json
+
+bathysphere evaluate sokoban --episodes 10000 --ray 10.0.0.1:6379 --workers 16
 
 bathysphere evaluate sokoban --levels levels.txt --solutions solved.sok
 
@@ -82,6 +85,12 @@ class Options:
     """Weight of uncertainty in the risk measure."""
     seed: int = 0
     """Decides start states, ties and the members drawn."""
+    workers: int | None = None
+    """Processes that play episodes, in blocks. What is counted does not depend on their number. None: this one alone,
+    without blocks; with --ray one for every core."""
+    ray: str | None = None
+    """Let them play on Ray: --ray for one on this machine, --ray HOST:PORT for a cluster, --ray auto for the one that
+    this machine belongs to."""
     plot: Path | None = None
     """Draw the rate into this .png file: against several --passes, or against expansions for several planners."""
     json: bool = False
@@ -90,15 +99,24 @@ class Options:
 
 def run(argv: list[str]) -> int:
     """Runs `bathysphere evaluate <argv>` and returns the exit code."""
-    options = parse(Options, argv, "evaluate", _DESCRIPTION)
+    options = parse(Options, with_address(argv), "evaluate", _DESCRIPTION)
     cases = _cases(options)
     _check(options, len(cases))
     command = shlex.join(["bathysphere", "evaluate", *(word for word in argv if word != "--json")])
     if options.levels is None:
+        workers = chosen_workers(options.workers, options.ray or False)
+        players = None if workers is None else workers.make_players
         episodes = 100 if options.episodes is None else options.episodes
         with track_episodes(episodes * len(cases)) as played:
             evaluations = [
-                evaluate(options.agent, episodes, options.seed, on_progress=played(number * episodes), **case)
+                evaluate(
+                    options.agent,
+                    episodes,
+                    options.seed,
+                    on_progress=played(number * episodes),
+                    players=players,
+                    **case,
+                )
                 for number, case in enumerate(cases)
             ]
         files: dict[str, Any] = {}
@@ -163,6 +181,11 @@ def _check(options: Options, num_cases: int) -> None:
         raise BathysphereError("--limit and --solutions are about the levels of a file; name it with --levels.")
     if options.levels is not None and options.episodes is not None:
         raise BathysphereError("--levels plays every level once; use --limit instead of --episodes for fewer.")
+    if options.levels is not None and (options.workers is not None or options.ray is not None):
+        raise BathysphereError(
+            "--workers and --ray are for episodes of the agent's own world. For the levels of a file use 'bathysphere "
+            "solve LEVELS --ray --jobs N'."
+        )
     if options.limit is not None and options.limit < 1:
         raise BathysphereError(f"--limit is {options.limit}; expected at least 1.")
     if options.plot is not None and num_cases < 2:
