@@ -51,7 +51,7 @@ class GymnasiumConfig(DomainConfig):
     arguments: dict[str, Any] = field(default_factory=dict)
     """Further arguments of `gymnasium.make`, by name."""
     key: str | None = None
-    """What identifies a state: observation, snapshot, or None: found out by trying."""
+    """What identifies a state: observation, snapshot, or None: the snapshot without what repeats the latest action."""
     max_steps: int | None = None
     """Steps of an episode; None: the environment's own limit."""
     seeds: int | None = None

@@ -39,18 +39,19 @@ class PartDigests:
         self._known: dict[bytes, bytes] = {}
         self._fixed: dict[int, bytes] = {}  # by the id of parts that do not change
 
-    def of(self, objects: list[Any], fixed: Collection[int] = ()) -> bytes:
+    def of(self, objects: list[Any], fixed: Collection[int] = (), ignored: Collection[tuple[int, str]] = ()) -> bytes:
         """Returns one digest of the attributes of `objects`, which may refer to each other.
 
         Args:
           objects: whose attributes count.
           fixed: ids of attributes' values that stay what they are as long as this is passed.
+          ignored: attributes that do not count, by the number of their object and their name.
         """
         parts = [
             self._fixed_part(value, objects) if id(value) in fixed else self._part(value, objects)
-            for thing in objects
-            for _, value in sorted(vars(thing).items(), key=itemgetter(0))
-            if not any(value is each for each in objects)
+            for number, thing in enumerate(objects)
+            for name, value in sorted(vars(thing).items(), key=itemgetter(0))
+            if (number, name) not in ignored and not any(value is each for each in objects)
         ]
         return digest(b"".join(parts))
 
@@ -62,6 +63,8 @@ class PartDigests:
 
     def _part(self, value: Any, objects: list[Any]) -> bytes:
         """Returns bytes that stand for a part: a digest, or itself if it is short."""
+        if isinstance(value, np.generic):  # written like the plain number it stands for
+            value = value.item()
         if isinstance(value, _SHORT + GENERATORS) or is_description(value):
             written = list[bytes]()
             _write(value, written, {})

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.adapters import digests
+from bathysphere.domains.adapters.attributes import Attributes, Entangled, chain_of
 from bathysphere.domains.adapters.calling import user_code
 from bathysphere.domains.adapters.memory import Origins, TransitionMemory, Transitions
 from bathysphere.domains.adapters.observations import Layout, leaves_of
 from bathysphere.domains.adapters.per_state import MAX_STEPS
-from bathysphere.domains.adapters.simulator import Simulator, Step
+from bathysphere.domains.adapters.simulator import Access, Pickled, Simulator, Step
+from bathysphere.domains.adapters.transplant import transplanted
 from bathysphere.domains.adapters.trial import try_out, view_of
 from bathysphere.domains.base import DomainConfig, Finding, States, Successors, as_rows
 from bathysphere.domains.estimated import EstimatedChance
@@ -148,7 +150,14 @@ class SimulatedDomain:
         """Returns the row and the place of the state that another environment is in."""
         simulator, kept = self._simulator, self._simulator.env
         try:
-            simulator.load(simulator.way.save(env))
+            if isinstance(simulator.way, Access):
+                simulator.load(simulator.way.save(env))
+            else:
+                way = Pickled() if isinstance(simulator.way, Attributes) else simulator.way
+                kinds = set(map(type, simulator.chain()))
+                env = next(each for each in [*chain_of(env), env] if type(each) in kinds or each is env.unwrapped)
+                theirs, ours = (way.load(None, way.save(each)) for each in (env, kept))
+                simulator.env = transplanted(theirs, ours, simulator.held)
             mask = simulator.settle()
             with user_code(view):
                 row = self._row(Step(view_of(simulator, view), 0.0, False, False, mask))
@@ -176,10 +185,13 @@ class SimulatedDomain:
         return known
 
     def _unless_shared_changes(self, make: Callable[[], Thing]) -> Thing:
-        """Returns what `make` makes; has it made again by whole copies if something changes that copies share."""
-        made = make()
-        if not self._simulator.shared.has_changed():
-            return made
+        """Returns what `make` makes; has it made again by whole copies if parts of the environment cannot be copied."""
+        try:
+            made = make()
+            if not self._simulator.shared.has_changed():
+                return made
+        except Entangled:
+            pass
         self._simulator.share_no_more()
         self._places.clear()
         self._given.clear()
@@ -190,15 +202,25 @@ class SimulatedDomain:
         """Makes every step out of a state."""
         place, simulator = self._place(key, data), self._simulator
         rows, rewards = list[bytes](), list[float]()
+        compares = isinstance(simulator.way, Attributes)  # equal snapshots are then equal states
+        here: Any = None  # the snapshot of the state to step from, as it is made after loading
+        saved: Any = None  # the latest snapshot
         for action in range(simulator.num_actions):
             if place.mask is not None and not place.mask[action]:
                 rows.append(data)
                 rewards.append(0.0)
                 continue
-            simulator.load(place.saved)
+            if saved is None or saved != here:
+                simulator.load(place.saved)
+                if compares and here is None:
+                    here = simulator.save()
             step = simulator.step(action)
-            rows.append(self._row(step))
+            saved = simulator.save() if compares else None
+            rows.append(self._row(step, saved))
             rewards.append(step.reward)
+            child = digests.digest(rows[-1])
+            if compares and not step.ended and child != key and child not in self._places:
+                self._keep(child, _Place(saved, step.mask))
         states = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
         return Transitions(states, np.array(rewards), tuple(map(digests.digest, rows)))
 
@@ -253,11 +275,11 @@ class SimulatedDomain:
             self._places_bytes -= _size(oldest)
         return place
 
-    def _row(self, step: Step) -> bytes:
-        """Returns the row of the state that the environment is in."""
+    def _row(self, step: Step, saved: Any = None) -> bytes:
+        """Returns the row of the state that the environment is in, and `saved` a snapshot of."""
         packed = self._layout.pack(step.observation)
         if self._key == "snapshot":
-            packed += self._simulator.digest()
+            packed += self._simulator.digest(saved)
         elif callable(self._key):
             with user_code("key"):
                 packed += digests.digest_of(self._key(self._simulator.env))
@@ -274,6 +296,8 @@ class SimulatedDomain:
         place, simulator = self._place(digests.digest(state.tobytes())), self._simulator
         kept = simulator.env
         simulator.load(place.saved)
+        if isinstance(simulator.way, Attributes):
+            simulator.env = Pickled().load(None, Pickled().save(simulator.env))
         inner = simulator.env.unwrapped
         if inner.render_mode is None:
             inner.render_mode = mode

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bathysphere.domains.adapters.attributes import Attributes, chain_of
 from bathysphere.domains.adapters.calling import shown, user_code
 from bathysphere.domains.adapters.digests import PartDigests, digest, digest_of, generators_in, reseed
 from bathysphere.domains.adapters.sharing import Shared
 from bathysphere.errors import WorldError
 
 _ACCESS = (("clone_state", "restore_state"), ("get_state", "set_state"))  # names under which environments offer it
+_REMEMBERED = 1 << 17  # states whose digest is known by their snapshot
 _SUCCESS = ("is_success", "success")  # entries of info that say whether an episode was solved
 
 
@@ -37,6 +39,13 @@ class Counter(NamedTuple):
     depth: int  # of the object in the chain of wrappers, outermost first
     name: str
     first: int  # its value after a reset
+
+
+class Part(NamedTuple):
+    """An attribute."""
+
+    depth: int  # of the object in the chain of wrappers, outermost first
+    name: str
 
 
 class Way(Protocol):
@@ -119,6 +128,7 @@ class Simulator:
         self.env = env
         self.way: Way = Pickled()
         self.shared = Shared()
+        self.ignored = frozenset()
         self.held: list[Counter] = []  # counters that are no part of the state: they are kept as after a reset
         space = env.action_space
         if not hasattr(space, "n") or not hasattr(space, "start"):
@@ -184,7 +194,7 @@ class Simulator:
     def share_no_more(self) -> None:
         """Makes copies whole from now on; those that were made before are of no use."""
         self.shared, self._digests = Shared(), PartDigests()
-        if isinstance(self.way, Pickled):
+        if isinstance(self.way, Pickled | Attributes):
             self.way = Pickled()
 
     def settle(self) -> NDArray[np.bool_] | None:
@@ -194,10 +204,7 @@ class Simulator:
 
     def chain(self) -> list[Any]:
         """Returns the wrappers, outermost first, and the environment inside, with whatever that is around."""
-        found = [self.env]
-        while hasattr(found[-1], "env") and found[-1] is not found[-1].unwrapped:
-            found.append(found[-1].env)
-        return found + getattr(found[-1], "layers", [])
+        return chain_of(self.env)
 
     @property
     def stickiness(self) -> float:
@@ -205,15 +212,38 @@ class Simulator:
         inner = self.env.unwrapped
         return float(inner.ale.getFloat("repeat_action_probability")) if hasattr(inner, "ale") else 0.0
 
-    def digest(self) -> bytes:
-        """Returns 16 bytes that tell this state from others, as far as the environment lets it be seen."""
+    @property
+    def ignored(self) -> frozenset[Part]:
+        """Attributes that do not tell states apart."""
+        return self._ignored
+
+    @ignored.setter
+    def ignored(self, parts: frozenset[Part]) -> None:
+        self._ignored = parts
+        self._by_snapshot: dict[bytes, bytes] = {}  # digests of states, by those of their snapshots
+
+    def digest(self, saved: Any = None) -> bytes:
+        """Returns 16 bytes that tell this state from others, as far as the environment lets it be seen.
+
+        Args:
+          saved: a snapshot of this state, if there is one.
+        """
         inner = self.env.unwrapped
         if hasattr(inner, "ale"):
             return digest(np.asarray(inner.ale.getRAM()).tobytes())
         if isinstance(self.way, Access):
             saved = self.way.save(self.env)
             return digest_of(pickle.loads(saved) if isinstance(saved, bytes) else saved)
-        return self._digests.of(self.chain(), self.shared.numbers)
+        if not isinstance(self.way, Attributes):
+            return self._digests.of(self.chain(), self.shared.numbers, self.ignored)
+        known = digest(self.save() if saved is None else saved)
+        found = self._by_snapshot.get(known)
+        if found is None:
+            if len(self._by_snapshot) >= _REMEMBERED:
+                self._by_snapshot.clear()
+            found = self._digests.of(self.chain(), self.shared.numbers, self.ignored)
+            self._by_snapshot[known] = found
+        return found
 
     def disturb_generators(self, seed: int) -> None:
         """Sets every random generator that the environment refers to to another stream."""

@@ -5,22 +5,21 @@ Everything is found by counted steps of fixed walks, so that it is found again i
 
 from __future__ import annotations
 
-import copy
-import random
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bathysphere.domains.adapters.attributes import Attributes
 from bathysphere.domains.adapters.digests import digest_of
+from bathysphere.domains.adapters.identity import check_observation, identify_by_snapshot
 from bathysphere.domains.adapters.sharing import Constants, Shared
-from bathysphere.domains.adapters.simulator import Access, Counter, Simulator, Step, Way, seeded, ways_of
+from bathysphere.domains.adapters.simulator import Access, Counter, Pickled, Simulator, Step, Way, seeded, ways_of
+from bathysphere.domains.adapters.walks import Walk, look_of, walk_again, walk_at_random
 from bathysphere.domains.base import Finding
 from bathysphere.errors import BathysphereError, WorldError
 
-_WALKS, _STEPS = 4, 32
-_PAIRS, _PAIR_STEPS = 48, 12  # states that look alike, and how long they are compared
+_WALKS = 4
 _JUMPS = (1, 10, 100, 1000, 10_000)  # what counters are set to, to see whether anything depends on them
 _REPEATS = 4
 _VIEWS = ("_get_obs", "get_obs", "gen_obs", "_get_observation", "_observe", "observe")  # methods for the observation
@@ -29,15 +28,6 @@ _RANDOM = (
     "Draw chance from self.np_random or another generator that the environment keeps, so that a seed can decide it; "
     "or switch it off if the environment lets you (repeat_action_probability=0)."
 )
-
-
-class Walk(NamedTuple):
-    """An episode's first steps, made without any copy."""
-
-    seed: int
-    actions: list[int]
-    looks: list[bytes]  # digest of what each step answered; the first of the reset
-    steps: list[Step]  # those answers, with copies of observations
 
 
 class Found(NamedTuple):
@@ -65,18 +55,19 @@ def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Foun
         raise WorldError("random-step", seen, _RANDOM)
     first = simulator.reset(seeds[0])
     _wander(simulator, first, 0)  # wrappers note once that they were reset and stepped: not part of any state
-    walks = [_walk(simulator, seed, np.random.default_rng(seed)) for seed in seeds[:_WALKS]]
+    walks = [walk_at_random(simulator, seed, np.random.default_rng(seed)) for seed in seeds[:_WALKS]]
     for number, walk in enumerate(walks):
         _check_again(simulator, walk, 1000 + number)
     share(simulator, walks)
     findings = [_choose_way(simulator, walks)]
     findings += _hold_counters(simulator, walks)
     if simulator.held:  # what counts steps no longer tells states apart
-        walks = [_walk(simulator, walk.seed, None, walk.actions) for walk in walks]
-    if key is None or key == "observation":
-        chosen, reason = _identify(simulator, walks, key)
-        findings.append(Finding(f"domain.key {chosen}", reason))
-        key = chosen
+        walks = [walk_again(simulator, walk.seed, walk.actions) for walk in walks]
+    if key is None:
+        findings.append(identify_by_snapshot(simulator, walks))
+        key = "snapshot"
+    elif key == "observation":
+        findings.append(check_observation(simulator, walks))
     examples = [step.observation for walk in walks for step in walk.steps]
     return Found(key, examples, findings, _find_view(simulator, walks))
 
@@ -107,12 +98,6 @@ def view_of(simulator: Simulator, name: str) -> Any:
     return seen
 
 
-def look_of(step: Step) -> bytes:
-    """Returns a digest of everything that a step answers."""
-    mask = None if step.mask is None else step.mask.tobytes()
-    return digest_of((step.observation, step.reward, step.ended, step.solved, mask))
-
-
 def _find_view(simulator: Simulator, walks: list[Walk]) -> str | None:
     """Returns the name of an attribute or method that always was the observation; None if there is none."""
     simulator.reset(walks[0].seed)
@@ -138,22 +123,6 @@ def _shows(simulator: Simulator, name: str, observation: Any) -> bool:
         return digest_of(seen) == digest_of(observation)
     except Exception:  # it was something else
         return False
-
-
-def _walk(simulator: Simulator, seed: int, rng: Any, given: Sequence[int] = ()) -> Walk:
-    """Walks at random, or makes the given actions."""
-    step = simulator.reset(seed)
-    walk = Walk(seed, [], [look_of(step)], [copy.deepcopy(step)])
-    for number in range(len(given) if rng is None else _STEPS):
-        possible = np.arange(simulator.num_actions) if step.mask is None else np.flatnonzero(step.mask)
-        if step.ended or not len(possible):
-            break
-        action = int(rng.choice(possible)) if rng is not None else given[number]
-        step = simulator.step(action)
-        walk.actions.append(action)
-        walk.looks.append(look_of(step))
-        walk.steps.append(copy.deepcopy(step))
-    return walk
 
 
 def _check_again(simulator: Simulator, walk: Walk, seed: int) -> None:
@@ -195,6 +164,7 @@ def _choose_way(simulator: Simulator, walks: list[Walk]) -> Finding:
             failure = _failure(simulator, walks)
         if failure is None:
             rest = "".join(f"; {tried.name} did not: {error.seen}" for tried, error in failures)
+            way = _shorter(simulator, walks)
             return Finding(f"copies by {way.name}", f"the first way that led to the same steps as no copy{rest}")
         if failure.name == "random-step":
             raise failure
@@ -202,6 +172,16 @@ def _choose_way(simulator: Simulator, walks: list[Walk]) -> Finding:
     _, worst = next((pair for pair in failures if pair[1].name != "cannot-copy"), failures[-1])
     tried = " ".join(f"By {way.name}: {error.seen}" for way, error in failures)
     raise WorldError(worst.name, tried, worst.fix)
+
+
+def _shorter(simulator: Simulator, walks: list[Walk]) -> Way:
+    """Copies attributes instead of whole environments, if pickling works and this does too; returns the way taken."""
+    way = simulator.way
+    if isinstance(way, Pickled):
+        simulator.way = Attributes(simulator.shared)
+        if _failure(simulator, walks) is not None or simulator.shared.has_changed():
+            simulator.way = way
+    return simulator.way
 
 
 def _failure(simulator: Simulator, walks: list[Walk]) -> WorldError | None:
@@ -406,74 +386,3 @@ def _matters(simulator: Simulator, walks: list[Walk], counter: Counter) -> bool:
                 if digest_of((step.observation, step.ended)) != digest_of((usual.observation, usual.ended)):
                     return True
     return False
-
-
-def _identify(simulator: Simulator, walks: list[Walk], wanted: Any) -> tuple[str, str]:
-    """Finds out whether states that look alike are alike; returns the key and the reason."""
-    groups: dict[bytes, dict[bytes, tuple[Walk, int]]] = defaultdict(dict)
-    repeats = 0
-    for walk in walks:
-        simulator.reset(walk.seed)
-        for number, step in enumerate(walk.steps):
-            if number:
-                simulator.step(walk.actions[number - 1])
-            if step.ended:
-                break
-            alike = groups[digest_of(step.observation)]
-            repeats += bool(alike)
-            alike.setdefault(simulator.digest(), (walk, number))
-    rng, compared = random.Random(0), 0
-    for alike in groups.values():
-        (first, *others) = alike.values()
-        for other in others[:3]:
-            if compared >= _PAIRS:
-                break
-            compared += 1
-            differs = _differ(
-                simulator, first, other, [rng.randrange(simulator.num_actions) for _ in range(_PAIR_STEPS)]
-            )
-            if differs is None:
-                continue
-            seen = (
-                f"{_place(first)} and {_place(other)} the observation is the same, and {differs + 1} equal steps later "
-                "the answers are not"
-            )
-            if wanted == "observation":
-                raise WorldError(
-                    "observation-aliases",
-                    f"{seen[0].upper()}{seen[1:]}: observations alone would merge states that differ.",
-                    "Leave out key, or say key=snapshot; or let the observation show everything.",
-                )
-            return "snapshot", f"{seen}: the observation alone would merge states that differ"
-    if repeats or wanted == "observation":
-        return "observation", (
-            f"{repeats} times a state looked like one before, and all of those behaved alike; the snapshot would tell "
-            "apart what makes no difference"
-            if repeats
-            else "as you say; no observation was met twice by the first walks, so that it could not be tried"
-        )
-    return "snapshot", "no observation was met twice by the first walks, so nothing shows that one is all of a state"
-
-
-def _place(place: tuple[Walk, int]) -> str:
-    walk, number = place
-    return f"after {number} steps from reset(seed={walk.seed})"
-
-
-def _differ(simulator: Simulator, one: tuple[Walk, int], other: tuple[Walk, int], actions: list[int]) -> int | None:
-    """Makes the same steps from two states; returns the number of the first that differs, None if none does."""
-    answers = []
-    for walk, number in (one, other):
-        simulator.reset(walk.seed)
-        step = walk.steps[number]
-        for action in walk.actions[:number]:
-            simulator.step(action)
-        looks: list[bytes] = []
-        for action in actions:
-            if step.ended or (step.mask is not None and not step.mask[action]):
-                looks.append(b"")
-                continue
-            step = simulator.step(action)
-            looks.append(look_of(step))
-        answers.append(looks)
-    return next((i for i, pair in enumerate(zip(*answers, strict=True)) if pair[0] != pair[1]), None)
