@@ -2,7 +2,7 @@
 
 python benchmarks/hostile_texts.py [--levels 100000] [--json 20000] [--seed 0]
 
-Every case is a good file after seeded damage (benchmarks/mutations.py). Allowed are a BathysphereError and a correct
+Every case is a good file after seeded damage (benchmarks/_mutations.py). Allowed are a BathysphereError and a correct
 load, each within a second of processor time and with at most 500 MB more memory than before. A load of levels is
 correct if what was read, written and read again is the same; other loads are used as their verbs use them.
 """
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.mutations import mutated_bytes, mutated_data, mutated_json, mutated_text
+from benchmarks._mutations import mutated_bytes, mutated_data, mutated_json, mutated_text
 
 import bathysphere
 from bathysphere.agents.loading import shipped_agents

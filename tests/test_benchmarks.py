@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
+BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("[!_]*.py"))  # _x.py: shared by scripts
 
 
 @pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
