@@ -33,10 +33,14 @@ def fill(folder: Path) -> None:
     shutil.copytree(ROOT / "results" / "deep-sea", folder / "study")
 
 
-def take(page, name: str) -> None:
-    """Saves what the window shows, in few colours."""
+def take(page, name: str, cards: int) -> None:
+    """Saves the page down to the end of one of its cards, in few colours."""
+    page.evaluate("scrollTo(0, 0)")
+    page.mouse.move(0, 0)
     page.wait_for_timeout(1500)
-    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    box = page.locator(".card:visible").nth(cards - 1).bounding_box()
+    clip = {"x": 0, "y": 0, "width": 1280, "height": box["y"] + box["height"] + 24}
+    picture = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=clip))).convert("RGB")
     picture.quantize(224, dither=Image.Dither.NONE).save(PICTURES / f"studio-{name}.png", optimize=True)
 
 
@@ -53,27 +57,27 @@ def main() -> int:
             for number in range(3):
                 page.get_by_label(f"compare kappa-10-seed{number}").set_checked(True)
                 page.get_by_label(f"compare kappa-0-seed{number}").set_checked(True)
-            take(page, "runs")
+            take(page, "runs", cards=2)
             page.goto(f"{url}/watch?agent=shipped:sokoban-10x10&seed=1")
             page.get_by_text("It chooses").wait_for()
             for _ in range(3):
                 page.get_by_role("button", name="Step", exact=True).click()
                 page.wait_for_timeout(700)
-            take(page, "watch")
+            take(page, "watch", cards=1)
             page.get_by_role("link", name="Inside the search").click()
             page.get_by_role("heading", name="State").wait_for()
-            take(page, "search")
+            take(page, "search", cards=2)
             page.goto(f"{url}/unknown?agent=shipped:sokoban-10x10")
             page.get_by_text("How far members differ").wait_for()
             page.locator("select").last.select_option("single pushes")
-            take(page, "unknown")
+            take(page, "unknown", cards=1)
             page.goto(f"{url}/unknown?agent=kappa-10-seed0")
             page.get_by_label("Moment").wait_for()
             page.get_by_label("Moment").fill("6")
-            take(page, "training")
+            take(page, "training", cards=1)
             page.goto(f"{url}/studies")
             page.locator("img.figure").first.wait_for()
-            take(page, "studies")
+            take(page, "studies", cards=1)
         stop_server(process)
     for problem in problems:
         print(problem, file=sys.stderr)

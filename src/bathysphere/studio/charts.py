@@ -104,7 +104,7 @@ def actions_chart(report: RootReport, most: int = 24) -> dict[str, Any]:
         q = report.q[action]
         colour = ORANGE if action == report.chosen else GREY if report.excluded[action] else BLUE
         jitter = (np.arange(len(q)) % 7 - 3) * 0.075
-        style = {"color": colour, "opacity": 0.55}
+        style = {"color": colour, "opacity": 0.7}
         dots += [{"value": [_short(v), place + j], "itemStyle": style} for v, j in zip(q, jitter, strict=True)]
         means.append({"value": [_short(q.mean()), place], "itemStyle": {"color": colour, "opacity": 1}})
         low, high = _short(q.mean() - q.std()), _short(q.mean() + q.std())
@@ -155,7 +155,7 @@ def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = Non
     for node, colour in zip(view.nodes, colours, strict=True):
         size = float(min(7 + 3.2 * np.sqrt(node.count), largest)) * (1.6 if node.kind == "success" else 1)
         is_root = node.kind == "root"
-        edge = GREEN if node.kind == "success" else ORANGE if node.is_on_path or is_root else "#5a6880"
+        edge = GREEN if node.kind == "success" else ORANGE if node.is_on_path or is_root else "var(--muted)"
         thick = 4 if node.state == opened else 2.5 if node.is_on_path or is_root or node.kind == "success" else 0.8
         nodes.append(
             {

@@ -100,7 +100,7 @@ class UnknownPage:
                         text("What it is worth", "h2")
                         self.value = chart("Mean value of the members", {}, height=_SIDE, renderer="canvas")
                         self._legend("value", "value_legend")
-            note = "Of the states that random walks and the latest search came through."
+            note = "Of the states on the maps, and those that random walks and the latest search came through."
             with card("Most disputed states", note) as self.most:
                 self.tiles = ui.element("div").classes("tiles")
                 with ui.element("div").classes("row-of"):
@@ -175,6 +175,7 @@ class UnknownPage:
             seen.append(graph.states[~graph.terminal])
         self.maps = training_maps(known)
         self.judged = judged_maps(known, domain, state)
+        seen += [each.map.states for each in self.judged]
         self.disputed = most_disputed(known, domain, seen)
         pictures = [_small(picture_of(domain, each.state)) for each in self.disputed]
         self.pictures = [
