@@ -20,7 +20,7 @@ from bathysphere.studies.sweep_figure import recent_wins
 
 SMALL = ["--domain.size", "5", "--steps", "300", "--log-every", "50"]
 TWO = ["--vary", "search.risk_coef=0,10", "--seeds", "2", "--jobs", "2"]
-TIMES = ["wall_seconds", "env_steps_per_second"]
+TIMES = ["wall_seconds", "env_steps_per_second", "report"]  # a remark may be about time
 WORLD = '''
 class Cliff:
     """A way along a cliff. Nothing counts as solved: every step costs 1, and a fall ends it with -20."""
