@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from benchmarks.sokoban_single import read, table
 
 from bathysphere.cli import main
 from bathysphere.storage.files import write_json
@@ -15,7 +16,7 @@ from bathysphere.studies.records import write_records
 from bathysphere.studies.report import render
 
 RESULTS = Path(__file__).parents[2] / "results"
-BENCHMARKED = {"sokoban-planners"}  # by a script in benchmarks, which renders it
+BENCHMARKED = {"sokoban-planners", "sokoban-single-budget"}  # by scripts in benchmarks, which render them
 
 
 @pytest.fixture(params=sorted({path.name for path in RESULTS.iterdir()} - BENCHMARKED))
@@ -59,6 +60,11 @@ def test_running_a_study_never_rewrites_them(committed, capsys):
     assert "another --out" in said
     assert "--render" in said
     assert {f.name: f.read_bytes() for f in copy.iterdir()} == {f.name: f.read_bytes() for f in original.iterdir()}
+
+
+def test_the_table_of_single_boards_is_that_of_its_rows():
+    folder = RESULTS / "sokoban-single-budget"
+    assert (folder / "table.md").read_text() == table(read(folder / "results.csv")) + "\n"
 
 
 def test_every_study_has_results():
