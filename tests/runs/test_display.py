@@ -24,14 +24,15 @@ def test_duration():
     assert [duration(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
 
 
-def _shown(tmp_path, *, terminal: bool) -> str:
+def _shown(tmp_path, *, terminal: bool, more=None) -> str:
     out = io.StringIO()
     display = RunDisplay(Console(file=out, force_terminal=terminal, width=100, color_system=None))
     display.start(small_config(), tmp_path)
     progress = Progress()
     for second in range(12):
         progress.env_steps += 100
-        display.update(progress, float(second), {"ensemble_std": 0.1234, "loss": None, "graph_size": 40.0})
+        row = {"ensemble_std": 0.1234, "loss": None, "graph_size": 40.0, **(more or {})}
+        display.update(progress, float(second), row)
     display.stop()
     return out.getvalue()
 
@@ -48,6 +49,23 @@ def test_anything_else_gets_few_plain_lines(tmp_path):
     assert "up to 1,200 steps" in lines[0]
     assert "1,100 steps" in lines[1]
     assert "\x1b" not in "".join(lines)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_workers_are_shown_if_there_are_any(tmp_path, terminal):
+    row = {
+        "workers": 2,
+        "worker_steps_per_second": {"here:1": 1234.5, "here:2": 987.6},
+        "worker_restarts": 3,
+        "blocks_in_flight": 4,
+        "staleness": 1331,
+    }
+    words = " ".join(_shown(tmp_path, terminal=terminal, more=row).split())
+    for part in ("workers 2", "each 988-1,234/s", "lost 3", "blocks in flight 4", "staleness 1,331"):
+        assert part in words
+    assert "blocks in flight" not in _shown(tmp_path, terminal=terminal)
+    nobody_finished = row | {"worker_steps_per_second": {}}
+    assert "each –" in " ".join(_shown(tmp_path, terminal=terminal, more=nobody_finished).split())
 
 
 def test_the_first_look_tells_no_speed(tmp_path):

@@ -80,7 +80,7 @@ class RunDisplay:
             self._live.update(self._panel(progress, seconds, row), refresh=True)
         elif seconds - self._last_line >= _LINE_SECONDS:
             self._last_line = seconds
-            self._console.print(self._line(progress, seconds), soft_wrap=True)
+            self._console.print(self._line(progress, seconds, row or {}), soft_wrap=True)
 
     def stop(self) -> None:
         """Closes the panel; its last picture stays."""
@@ -102,13 +102,14 @@ class RunDisplay:
             left = min(left, limit - seconds)
         return f"at most {duration(max(left, 0.0))} left"
 
-    def _line(self, progress: Progress, seconds: float) -> str:
-        return (
+    def _line(self, progress: Progress, seconds: float, row: Row) -> str:
+        line = (
             f"{duration(seconds):>8}  {progress.env_steps:>11,} steps  {self._speed():>8,.0f}/s  "
             f"{progress.episodes:>8,} episodes  win rate {progress.win_rate(100):4.0%}  "
             f"return {_number(progress.mean_return):>6}  "
             f"{self._time_left(progress, seconds)}"
         )
+        return "  ".join([line, *(f"{name} {text}" for name, text in _play(row).items())])
 
     def _panel(self, progress: Progress, seconds: float, row: Row | None) -> Panel:
         width = min(self._console.width, 88)
@@ -151,6 +152,7 @@ class RunDisplay:
             "best return": _number(progress.best_return),
             "graph": _number(row.get("graph_size")),
             "solved": _moment(progress),
+            **_play(row),
         }
 
     def _history(self, progress: Progress, width: int) -> Text:
@@ -183,6 +185,20 @@ def _facts(numbers: dict[str, str], width: int) -> Table:
     for first in range(0, len(pairs), count):
         table.add_row(*(cell for pair in pairs[first : first + count] for cell in pair))
     return table
+
+
+def _play(row: Row) -> dict[str, str]:
+    """Says how those who play blocks get on, as of the latest row; nothing of a run that is not in blocks."""
+    if "workers" not in row:
+        return {}
+    speeds = row["worker_steps_per_second"].values()
+    return {
+        "workers": f"{row['workers']:,}",
+        "each": f"{min(speeds):,.0f}-{max(speeds):,.0f}/s" if speeds else "–",
+        "lost": f"{row['worker_restarts']:,}",
+        "blocks in flight": f"{row['blocks_in_flight']:,}",
+        "staleness": f"{row['staleness']:,}",
+    }
 
 
 def _number(value: float | None) -> str:
