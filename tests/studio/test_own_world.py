@@ -29,12 +29,28 @@ class Stairs:
         return f"stair {stair}"
 '''
 
+GATED = """
+import time
+from pathlib import Path
+
+from stairs import Stairs
+
+
+class Gated(Stairs):
+    # When one run of the sweep has finished, the next one waits for a file.
+    def step(self, stair, action):
+        while list(Path("runs/live").glob("runs/*/*/result.json")) and not Path("go").exists():
+            time.sleep(0.01)
+        return super().step(stair, action)
+"""
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """A folder with the world's file, and in it the runs and a sweep."""
     path = tmp_path_factory.mktemp("own")
     (path / "stairs.py").write_text(WORLD)
+    (path / "gated.py").write_text(GATED)
     for words in (
         "train stairs:Stairs --steps 300 --no-pictures --json --run-dir runs/climb",
         "sweep stairs:Stairs --vary search.risk_coef=0,2 --seeds 1 --steps 200 --out runs/sweep --jobs 1",
@@ -105,3 +121,20 @@ def test_a_sweep_is_a_study_and_its_runs_are_runs(own_page, own_server):
     run.click()
     own_page.get_by_role("link", name="Watch it").click()
     expect(own_page.get_by_text("It chooses")).to_be_visible()
+
+
+def test_a_study_is_watched_while_it_runs(own_page, own_server, place):
+    own_page.goto(f"{own_server}/studies")
+    expect(own_page.get_by_role("heading", name="sweep of stairs")).to_be_visible()
+    words = "sweep gated:Gated --vary search.risk_coef=0,2 --seeds 1 --steps 200 --out runs/live --jobs 1"
+    command = [sys.executable, "-m", "bathysphere", *words.split()]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=place, **quiet) as study:
+        try:
+            card = own_page.locator(".card").filter(has_text="sweep of gated")
+            expect(card).to_contain_text("1 of 2 runs have finished, 1 is running.")
+        finally:
+            (place / "go").touch()
+    assert study.returncode == 0
+    expect(card).to_contain_text("2 of 2 runs have finished.")
+    expect(card.get_by_role("row", name="runs solved risk_coef = 2")).to_contain_text("%")

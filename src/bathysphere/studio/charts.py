@@ -128,12 +128,13 @@ def actions_chart(report: RootReport, most: int = 24) -> dict[str, Any]:
 
 
 _GRAPH_WIDTH, _GRAPH_HEIGHT = 820, 420  # pixels, about
+_MOST_APART = 120  # pixels between neighbours
 _SYMBOLS = {"root": "circle", "state": "circle", "end": "rect", "dead end": "triangle", "success": "diamond"}
 _LINES = {
     "path": {"color": ORANGE, "width": 3, "opacity": 0.95},
     "tree": {"color": GREY, "width": 1, "opacity": 0.55},
     "other": {"color": GREY, "width": 1, "opacity": 0.25, "type": "dotted"},
-    "loop": {"color": PURPLE, "width": 1, "opacity": 0.6, "type": "dashed", "curveness": 0.25},
+    "loop": {"color": PURPLE, "width": 1.2, "opacity": 0.85, "type": "dashed", "curveness": 0.25},
 }
 
 
@@ -150,7 +151,8 @@ def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = Non
     left = min((node.x for node in view.nodes), default=0.0)
     wide = max((node.x - left for node in view.nodes), default=1.0) or 1.0
     deep = max((node.y for node in view.nodes), default=1.0) or 1.0
-    largest = min(max(0.85 * min(_GRAPH_WIDTH / wide, _GRAPH_HEIGHT / deep), 8.0), 30.0)  # neighbours stay apart
+    across = min(_GRAPH_WIDTH, _MOST_APART * wide)
+    largest = min(max(0.85 * min(across / wide, _GRAPH_HEIGHT / deep), 8.0), 30.0)  # neighbours stay apart
     nodes = []
     for node, colour in zip(view.nodes, colours, strict=True):
         size = float(min(7 + 3.2 * np.sqrt(node.count), largest)) * (1.6 if node.kind == "success" else 1)
@@ -161,12 +163,12 @@ def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = Non
             {
                 "id": str(node.state),
                 "name": str(node.state),
-                "x": (node.x - left) / wide * _GRAPH_WIDTH,
+                "x": (node.x - left) / wide * across,
                 "y": node.y / deep * _GRAPH_HEIGHT,
                 "symbol": _SYMBOLS[node.kind],
                 "size": round(size, 1),
                 "itemStyle": {"color": colour, "borderColor": edge, "borderWidth": thick},
-                "about": f"{node.kind} {node.state}: value {node.mean:.4g}, std {node.std:.3g}, {node.count} visits",
+                "about": f"{node.kind} {node.state}: value {node.mean:.4g}, std {node.std:.3g}, visits {node.count}",
             }
         )
     links = [{"source": str(e.source), "target": str(e.target), "lineStyle": _LINES[e.kind]} for e in view.edges]
@@ -190,7 +192,7 @@ def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = Non
                 "top": 24,
                 "bottom": 24,
                 "scaleLimit": {"min": 0.4, "max": 20},
-                "emphasis": {"focus": "none", "scale": 1.15},
+                "emphasis": {"focus": "none", "scale": 1.15, "label": {"show": False}},
                 "edgeSymbol": ["none", "none"],
                 "data": nodes,
                 "links": links,

@@ -72,8 +72,8 @@ class RunsPage:
             with beside:
                 button("Start a run", self._ask, main=True)
             self.form = self._make_form()
-            if not runs:
-                text("There are no runs here yet. Start one, or look at an agent that comes with the package.", "p")
+            none = "There are no runs here yet. Start one, or look at an agent that comes with the package."
+            self.none = text(none, "p")
             with card():
                 entry("Filter", words, on_change=lambda words: self.table.filter_by(words), classes="wide")
                 self.table = Table(
@@ -138,8 +138,9 @@ class RunsPage:
         return [run for run in self.studio.folder.runs() if run.name in self.chosen]
 
     def _show_table(self) -> None:
-        colours = self._colours()
-        self.table.show([_row(run, run.name in self.chosen, colours) for run in self.studio.folder.runs()])
+        colours, runs = self._colours(), self.studio.folder.runs()
+        self.none.set_visibility(not runs)
+        self.table.show([_row(run, run.name in self.chosen, colours) for run in runs])
 
     def _colours(self) -> dict[str, str]:
         """Returns the colour of each chosen run's curve."""

@@ -60,7 +60,9 @@ class StudiesPage:
 def _show(view: StudyView) -> None:
     with card(view.title, view.about):
         if view.num_begun:
-            going = f", {view.num_running} are running" if view.num_running else ""
+            going = (
+                f", {view.num_running} {'is' if view.num_running == 1 else 'are'} running" if view.num_running else ""
+            )
             with ui.element("div").classes("row-of middle"):
                 text(f"{view.num_finished} of {view.num_runs} runs have finished{going}.", "p", "muted")
                 link("Its runs", f"/?words={quote(view.name + '/runs/', safe='')}", classes="act")

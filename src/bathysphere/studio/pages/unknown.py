@@ -138,7 +138,12 @@ class UnknownPage:
         """Looks whether the run has a newer checkpoint."""
         if self.known is None:
             return
-        newest = await self.studio.thinking(self.studio.agents.load, self.known.name)
+        try:
+            newest = await self.studio.thinking(self.studio.agents.load, self.known.name)
+        except BathysphereError as error:  # deleted meanwhile: what was seen of it stays
+            self.known = None
+            self.problem.set_text(str(error))
+            return
         if newest is not self.known:
             await self._load()
 
