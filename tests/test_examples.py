@@ -81,6 +81,15 @@ def test_gymnasium_worlds(tmp_path):
     assert re.search(r"CliffWalking-v1: .* latest return -13.0; then 0 of 50 solved in 13.0 steps", out)
 
 
+def test_minigrid_worlds(tmp_path):
+    out = _run("minigrid_worlds.py", "--short", cwd=tmp_path)
+    assert re.search(
+        r"KeyCorridorS3R3, learning, one level: first won after [\d,]+ simulator steps; 1 of 1 episodes", out
+    )
+    out = _run("minigrid_worlds.py", "--short", "--breadth-first", cwd=tmp_path)
+    assert re.search(r"KeyCorridorS3R3, breadth-first: won in 17 actions after [\d,]+ simulator steps", out)
+
+
 def test_my_measures(tmp_path, monkeypatch):
     out = _run("my_measures.py", cwd=tmp_path)
     assert len(re.findall(r": solved after \d+ episodes\n", out)) == 4

@@ -25,6 +25,7 @@ from bathysphere.domains.base import (
     States,
     Successors,
     TextRenderer,
+    ask_afresh,
 )
 from bathysphere.domains.presentation import picture_of, text_of
 
@@ -163,8 +164,8 @@ def check_purity(domain: Domain, states: States) -> None:
     _require(
         np.array_equal(states, untouched), "changes-its-argument", "successors must not change its argument; it did."
     )
-    domain.successors(states[::-1].copy())
-    again = domain.successors(states)
+    ask_afresh(domain, states[::-1].copy())
+    again = ask_afresh(domain, states)
     for name, before, after in _pairs(first, again):
         equal = np.array_equal(before, after)
         _require(

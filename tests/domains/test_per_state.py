@@ -1,9 +1,11 @@
 """Worlds that are written one state at a time become domains that keep every promise."""
 
+import time
+
 import numpy as np
 import pytest
 
-from bathysphere import from_steps
+from bathysphere import check, from_steps
 from bathysphere.domains.adapters import per_state
 from bathysphere.domains.base import (
     Categories,
@@ -17,7 +19,7 @@ from bathysphere.domains.base import (
 )
 from bathysphere.errors import WorldError
 from bathysphere.planning import MCTS, BestFirst, BestFirstConfig, SearchConfig
-from bathysphere.testing import check_domain, walk
+from bathysphere.testing import ConformanceError, check_domain, walk
 from tests.domains.per_state_worlds import Drops, Keys, Lamps, Place, Stairs
 
 WORLDS = (Stairs, Lamps, Keys, Drops)
@@ -246,3 +248,44 @@ def test_what_is_met_later_only_is_told_too():
     )
     with pytest.raises(WorldError, match="not finite"):
         domain.observe(domain.rows([float("inf")]))
+
+
+class Slow(Stairs):
+    """Counts what it is asked, and takes its time."""
+
+    asked = 0
+
+    def step(self, state, action):
+        Slow.asked += 1
+        time.sleep(2e-4)
+        return super().step(state, action)
+
+
+def test_a_slow_world_is_asked_once_about_a_state():
+    domain, fast = from_steps(Slow), from_steps(Stairs)
+    rows = fast.rows([2, 3, 2, 5])
+    Slow.asked = 0
+    for _ in range(3):
+        for part in (rows, rows[:1], rows[3:]):
+            for ours, theirs in zip(domain.successors(part), fast.successors(part), strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+    assert Slow.asked == 3 * 2
+    domain.forget()
+    domain.successors(rows)
+    assert Slow.asked == 2 * 3 * 2
+
+
+class SlowAndRandom(Slow):
+    """Sometimes a step fails."""
+
+    def __init__(self):
+        self.generator = np.random.default_rng(0)
+
+    def step(self, state, action):
+        return (state, 0.0, False) if self.generator.random() < 0.5 else super().step(state, action)
+
+
+def test_memory_hides_no_chance():
+    with pytest.raises(ConformanceError, match="deterministic"):
+        check_domain(from_steps(SlowAndRandom), np.random.default_rng(0))
+    assert "random-step" in {finding.name for finding in check(SlowAndRandom).findings}

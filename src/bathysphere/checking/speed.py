@@ -6,6 +6,7 @@ import time
 
 from bathysphere.checking.findings import Finding
 from bathysphere.checking.walks import Walks
+from bathysphere.config.auto import duration
 from bathysphere.domains.base import Domain
 
 _SLOW = 0.01  # seconds for the successors of one state from which on training is a matter of patience
@@ -20,8 +21,8 @@ def find_slow(domain: Domain, walks: Walks) -> list[Finding]:
         return [
             Finding(
                 "slow-copying",
-                f"Packing and unpacking states takes {_time(copying)} of the {_time(walks.seconds)} for the successors "
-                "of a state.",
+                f"Packing and unpacking states takes {duration(copying)} of the {duration(walks.seconds)} for the "
+                "successors of a state.",
                 "Make states small and plain: tuples of small whole numbers are copied fastest. Leave out what stays "
                 "the same in an episode.",
                 is_wrong=False,
@@ -31,8 +32,8 @@ def find_slow(domain: Domain, walks: Walks) -> list[Finding]:
         return [
             Finding(
                 "slow",
-                f"The successors of a state take {_time(walks.seconds)}, so that a step planned with {_PASSES} passes "
-                f"takes {_time(_PASSES * walks.seconds)}.",
+                f"The successors of a state take {duration(walks.seconds)}, so that a step planned with {_PASSES} "
+                f"passes takes {duration(_PASSES * walks.seconds)}.",
                 "Make step faster (Numba, fewer objects), write successors for many states at once, or plan with fewer "
                 "passes.",
                 is_wrong=False,
@@ -43,7 +44,7 @@ def find_slow(domain: Domain, walks: Walks) -> list[Finding]:
 
 def speed_of(seconds: float) -> str:
     """Returns a sentence about the time that the successors of a state take."""
-    return f"{_time(seconds)} for all successors of a state, {1 / seconds:,.0f} states a second"
+    return f"{duration(seconds)} for all successors of a state, {1 / seconds:,.0f} states a second"
 
 
 def _seconds_of_copying(domain: Domain, walks: Walks) -> float:
@@ -55,9 +56,3 @@ def _seconds_of_copying(domain: Domain, walks: Walks) -> float:
     began = time.perf_counter()
     domain.rows(objects)
     return (time.perf_counter() - began) / len(states) * len(domain.action_names)
-
-
-def _time(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.1f} s"
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

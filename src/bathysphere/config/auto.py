@@ -8,6 +8,7 @@ it is resumed.
 from __future__ import annotations
 
 import re
+import statistics
 import time
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bathysphere.config.run import CheckpointConfig, RunConfig
-from bathysphere.domains.base import Categories, Chance, Domain, DomainConfig, Explored, Features
+from bathysphere.domains.base import Categories, Chance, Domain, DomainConfig, Explored, Features, ask_afresh
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.masks import MaskConfig
@@ -28,6 +29,15 @@ _SMALLEST_BOARD = 3  # cells on a side for which convolutions are worth it
 _PROBES = 32  # random walks by which a world is looked at, at once
 _PROBE_STEPS = 50
 _PROBE_SECONDS = 1.0
+_MAY_END = (
+    1,
+    2,
+    4,
+    8,
+    16,
+    32,
+)  # steps after which walks of a slow world end: few numbers, for time to decide little
+_WAITING = 10.0  # times its processor time that a world takes which waits for others, such as another process
 _NEAR = 0.05  # share of random walks that come next to success, from which on it need not be searched for
 _SLOW_STEP = 2e-4  # seconds for one state's successors from which on a simulator is slow
 _VERY_SLOW_STEP = 1e-3  # and from which on episodes are long in coming
@@ -70,8 +80,7 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
         )
     )
     passes = 10 if look.seconds > _SLOW_STEP else 20
-    slow = f"{look.seconds * 1e3:.2g} ms" if look.seconds >= 1e-3 else f"{look.seconds * 1e6:.2g} µs"
-    choices.append(Choice(f"search.passes {passes}", f"all actions of a state take {slow}"))
+    choices.append(Choice(f"search.passes {passes}", f"all actions of a state take {duration(look.seconds)}"))
     values, optimiser, learning, batch, why = _learner(domain, scale)
     choices.append(why)
     if look.seconds > _VERY_SLOW_STEP and batch > _FEW_EPISODES:
@@ -130,16 +139,17 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
 
 
 def look_around(domain: Domain) -> Look:
-    """Returns what random walks from the start show; they take a second at most."""
+    """Returns what random walks from the start show; they take a second or two at most."""
     rng = np.random.default_rng(0)
     states = domain.initial(_PROBES, rng)
     domain.successors(states[:1])  # compiles what has to be compiled
-    largest, calls, began = 0.0, 0, time.perf_counter()
+    largest, costs = 0.0, list[float]()
     ages, is_near = np.zeros(_PROBES, int), np.zeros(_PROBES, bool)
     num_walks, num_near = 0, 0  # that came to an end
-    for _ in range(_PROBE_STEPS):
-        out = domain.successors(states)
-        calls += len(states)
+    for step in range(1, _PROBE_STEPS + 1):
+        before = time.process_time(), time.perf_counter()
+        out = ask_afresh(domain, states)
+        costs.append(cost(time.process_time() - before[0], time.perf_counter() - before[1]))
         largest = max(largest, float(np.abs(out.rewards).max()))
         if not np.isfinite(largest):
             raise BathysphereError(f"{domain.name} pays a reward that is no number. Rewards must be finite.")
@@ -151,11 +161,36 @@ def look_around(domain: Domain) -> Look:
         if over.any():
             num_walks, num_near = num_walks + int(over.sum()), num_near + int(is_near[over].sum())
             states[over], ages[over], is_near[over] = domain.initial(int(over.sum()), rng), 0, False
-        if time.perf_counter() - began > _PROBE_SECONDS:
+        if step in _MAY_END and sum(costs) > _PROBE_SECONDS:
             break
-    seconds = (time.perf_counter() - began) / calls
     begun = ages > 0
-    return Look(seconds, largest, (num_near + int(is_near.sum())) / (num_walks + int(begun.sum())))
+    return Look(
+        statistics.median(costs) / _PROBES, largest, (num_near + int(is_near.sum())) / (num_walks + int(begun.sum()))
+    )
+
+
+def cost(processor: float, clock: float) -> float:
+    """Returns the seconds that something takes on a free machine, as well as can be told on a busy one.
+
+    Other programs lengthen what the clock shows, but not what the processor worked. A world that waits for something
+    outside this process works little meanwhile.
+
+    >>> cost(processor=0.2, clock=0.9), cost(processor=0.001, clock=0.5)
+    (0.2, 0.5)
+    """
+    return clock if clock > _WAITING * processor else processor
+
+
+def duration(seconds: float) -> str:
+    """Returns a short time as people write it.
+
+    >>> duration(1.234e-6), duration(1.234e-4), duration(0.0123), duration(2.0)
+    ('1.2 µs', '123 µs', '12 ms', '2.0 s')
+    """
+    count, unit = (
+        (seconds, "s") if seconds >= 1 else (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
+    )
+    return f"{count:.1f} {unit}" if count < 10 else f"{count:,.0f} {unit}"
 
 
 def slug(name: str) -> str:

@@ -350,7 +350,7 @@ class Hopeless(Protocol):
         ...
 
 
-class Finding(NamedTuple):
+class Discovery(NamedTuple):
     """Something that a domain found out about itself by trying."""
 
     what: str  # in a few words
@@ -361,7 +361,7 @@ class Finding(NamedTuple):
 class Explored(Protocol):
     """What a domain that had to be tried out may offer: what was found, for the person who trains in it."""
 
-    findings: Sequence[Finding]
+    findings: Sequence[Discovery]
 
 
 @runtime_checkable
@@ -378,6 +378,22 @@ class Remembers(Protocol):
     def load_state_dicts(self, states: Sequence[Mapping[str, NDArray[Any]]]) -> None:
         """Adds what the `state_dict` of domains like this one returned, in this process or others."""
         ...
+
+
+@runtime_checkable
+class Forgetful(Protocol):
+    """What a domain may offer that answers from memory: for those who want to see whether the world is consistent."""
+
+    def forget(self) -> None:
+        """Forgets all answers, so that the world is asked again."""
+        ...
+
+
+def ask_afresh(domain: Domain, states: States) -> Successors:
+    """Returns the successors of states, uint8 [n, S], none of them from memory."""
+    if isinstance(domain, Forgetful):
+        domain.forget()
+    return domain.successors(states)
 
 
 class StateMap(NamedTuple):

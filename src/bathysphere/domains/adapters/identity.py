@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bathysphere.domains.adapters.digests import GENERATORS, digest_of, is_description
 from bathysphere.domains.adapters.simulator import Access, Part, Simulator
 from bathysphere.domains.adapters.walks import Walk, look_of
-from bathysphere.domains.base import Finding
+from bathysphere.domains.base import Discovery
 from bathysphere.errors import BathysphereError, WorldError
 
 _EXPANDED, _EXPANDED_STEPS = 512, 4096  # states from which all steps are made, to find some that look alike
@@ -49,18 +49,18 @@ class _State(NamedTuple):
 _Pair = tuple[_State, _State]
 
 
-def identify_by_snapshot(simulator: Simulator, walks: list[Walk]) -> Finding:
+def identify_by_snapshot(simulator: Simulator, walks: list[Walk]) -> Discovery:
     """Finds attributes that repeat the latest action and do not matter. Sets the simulator's `ignored`."""
     if isinstance(simulator.way, Access):
-        return Finding("domain.key snapshot", "all that the environment hands out as its state")
+        return Discovery("domain.key snapshot", "all that the environment hands out as its state")
     ignored = [part for part in _echoes(simulator, walks) if not _matters(simulator, walks, part)]
     simulator.ignored = frozenset(ignored)
     names = [f"{type(simulator.chain()[part.depth]).__name__}.{part.name}" for part in ignored]
     but = f", but {' and '.join(names)}: the latest action, on which no step depended" if names else ""
-    return Finding("domain.key snapshot", f"everything in a copy identifies a state{but}")
+    return Discovery("domain.key snapshot", f"everything in a copy identifies a state{but}")
 
 
-def check_observation(simulator: Simulator, walks: list[Walk]) -> Finding:
+def check_observation(simulator: Simulator, walks: list[Walk]) -> Discovery:
     """Tries whether states that look alike behave alike.
 
     Raises:
@@ -85,7 +85,7 @@ def check_observation(simulator: Simulator, walks: list[Walk]) -> Finding:
             "Leave out key, or say key=snapshot; or let the observation show everything.",
         )
     tried = f"of {len(pairs)} states that looked like another, {len(chosen)} were tried and behaved alike"
-    return Finding(
+    return Discovery(
         "domain.key observation",
         f"as you say; {tried if pairs else 'no two states looked alike, so that it could not be tried'}",
     )

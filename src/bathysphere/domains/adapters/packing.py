@@ -13,6 +13,7 @@ import enum
 import math
 import struct
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,18 @@ class Packer:
             except (TypeError, ValueError):
                 pass
         return self._packed(thing)
+
+    def pack_many(self, things: Sequence[Any]) -> list[bytes]:
+        """Returns the bytes of each thing."""
+        if set(map(type, things)) == {tuple} and len(lengths := set(map(len, things))) == 1:
+            (length,) = lengths
+            if length < 128:
+                head = _HEADS[length]  # as in `pack`
+                try:
+                    return [head + bytes(thing) for thing in things]
+                except (TypeError, ValueError):
+                    pass
+        return list(map(self.pack, things))
 
     def unpack(self, data: bytes) -> Any:
         """Returns the object at the beginning of `data`; whatever follows it is ignored."""

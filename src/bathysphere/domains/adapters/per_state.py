@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import statistics
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.adapters.calling import explained, shown, user_code
+from bathysphere.domains.adapters.digests import digest
+from bathysphere.domains.adapters.memory import TransitionMemory, Transitions
 from bathysphere.domains.adapters.packing import Packer
 from bathysphere.domains.adapters.seen import Seen
 from bathysphere.domains.base import States, Successors, as_rows
@@ -19,16 +23,24 @@ MAX_STEPS = 200  # the time limit of worlds that state none
 MAX_STATE_BYTES = 1 << 16
 _PROBES, _PROBE_STEPS = 8, 64  # walks that find out how long rows are and what is seen of them
 _REMEMBERED = 1 << 16  # states that are kept as objects
-
+_SLOW = 1e-4  # seconds for all steps out of a state from which on they are remembered
 
 _IMPOSSIBLE = object()  # stands for an action
+
+
+class _Made(NamedTuple):
+    """All steps out of n states, those of the first state first."""
+
+    packed: list[bytes]  # n A states
+    rewards: NDArray[np.float64]  # [n A]
+    ends: NDArray[np.uint8]  # [n A], as in the last byte of rows
 
 
 class PerStateDomain:
     """A domain whose rows are the packed states of a world, padded with zeros, and a byte for how an episode ended.
 
     That last byte is 0 while the episode goes on, 1 when it is over, 2 when it is over and solved. States that are over
-    lead to themselves, and the world is not asked about them.
+    lead to themselves, and the world is not asked about them. What a slow world answers is remembered across episodes.
 
     Args:
       world: see `from_steps`.
@@ -43,8 +55,10 @@ class PerStateDomain:
         self._has_legal = hasattr(world, "legal")
         self._packer = _OwnPacker(world) if hasattr(world, "pack") else Packer(type(world).__module__)
         self._objects: dict[bytes, Any] = {}
-        examples = self._walk()
+        examples, seconds = self._walk()
         self.state_size = self._find_row_size(max(examples, key=len))
+        is_slow = seconds > _SLOW  # decides when the world is asked, and no number
+        self._memory = TransitionMemory(self.state_size, len(self._actions)) if is_slow else None
         self._seen = Seen(world, list(map(self._packer.unpack, examples)))
         self.observation = self._seen.spec
         for name in ("text", "render", "relabel", "transform"):
@@ -60,25 +74,46 @@ class PerStateDomain:
     def successors(self, states: States) -> Successors:
         """Has the world make every step out of each state."""
         rows = as_rows(states, self.state_size)
-        if not rows[:, -1].any():
+        going = np.flatnonzero(rows[:, -1] == 0)
+        if len(going) == len(rows) > 0:
             return self._steps_from(rows)
         shape = (len(rows), len(self._actions))
         ends = np.repeat(rows[:, -1:], shape[1], axis=1)
         out = Successors(np.repeat(rows[:, None], shape[1], axis=1), np.zeros(shape), ends > 0, ends == 2)
-        going = np.flatnonzero(rows[:, -1] == 0)
-        made = self._steps_from(rows[going])
-        out.states[going], out.rewards[going] = made.states, made.rewards
-        out.terminal[going], out.solved[going] = made.terminal, made.solved
+        if len(going):
+            made = self._steps_from(rows[going])
+            out.states[going], out.rewards[going] = made.states, made.rewards
+            out.terminal[going], out.solved[going] = made.terminal, made.solved
         return out
 
+    def forget(self) -> None:
+        """Forgets the steps that are remembered."""
+        if self._memory is not None:
+            self._memory = TransitionMemory(self.state_size, len(self._actions))
+
     def _steps_from(self, rows: States) -> Successors:
+        """Returns every step out of states in which the episode goes on, uint8 [n, S]; a slow world is asked once."""
+        if self._memory is None:
+            return self._ask(rows)
+        keys = [digest(row.tobytes()) for row in rows]
+        known = {key: steps for key in keys if (steps := self._memory.get(key)) is not None}
+        new = {key: number for number, key in enumerate(keys) if key not in known}
+        if new:
+            asked = self._ask(rows[list(new.values())])
+            for key, states, rewards in zip(new, asked.states, asked.rewards, strict=True):
+                known[key] = Transitions(states, rewards, ())
+                self._memory.put(key, known[key])
+        states = np.array([known[key].states for key in keys])
+        ends = states[:, :, -1]
+        return Successors(states, np.array([known[key].rewards for key in keys]), ends > 0, ends == 2)
+
+    def _ask(self, rows: States) -> Successors:
         """Has the world make every step out of states in which the episode goes on, uint8 [n, S]."""
-        packed, rewards, ends_of_steps = self._make_steps(self.objects(rows))
-        shape, ends = (len(rows), len(self._actions)), np.frombuffer(ends_of_steps, np.uint8)
-        states = self._padded(packed)
-        states[:, -1] = ends
-        ends = ends.reshape(shape)
-        return Successors(states.reshape(*shape, self.state_size), rewards.reshape(shape), ends > 0, ends == 2)
+        made = self._make_steps(self.objects(rows))
+        shape, states = (len(rows), len(self._actions)), self._padded(made.packed)
+        states[:, -1] = made.ends
+        ends = made.ends.reshape(shape)
+        return Successors(states.reshape(*shape, self.state_size), made.rewards.reshape(shape), ends > 0, ends == 2)
 
     def observe(self, states: States) -> NDArray[np.generic]:
         """Returns what the world shows of each state."""
@@ -91,37 +126,38 @@ class PerStateDomain:
 
     def rows(self, objects: Sequence[Any]) -> States:
         """Returns the rows of states in which the episode goes on, uint8 [n, S]."""
-        return self._padded(list(map(self._packer.pack, objects)))
+        return self._padded(self._packer.pack_many(objects))
 
-    def _make_steps(self, states: Sequence[Any]) -> tuple[list[bytes], NDArray[np.float64], bytearray]:
-        """Makes all steps out of n states: returns packed states, rewards, and how they end, n A of each."""
-        step, pack = self.world.step, self._packer.pack
-        packed, rewards, ends = list[bytes](), list[float](), bytearray()
-        answer: Any = None
+    def _make_steps(self, states: Sequence[Any]) -> _Made:
+        """Makes all steps out of n states."""
+        step, answers = self.world.step, list[Any]()
+        action: Any = None
+        for state in states:
+            try:
+                for action in self._actions_in(state):
+                    answers.append((state, 0.0, False) if action is _IMPOSSIBLE else step(state, action))
+            except BathysphereError:
+                raise
+            except Exception as error:
+                raise explained(error, f"step({shown(state)}, {shown(action)})") from error
         try:
-            for state in states:
-                for action in self._actions_in(state):  # all that a step costs besides itself is in this loop
-                    answer = (state, 0.0, False) if action is _IMPOSSIBLE else step(state, action)
-                    if len(answer) == 3:
-                        next_state, reward, done = answer
-                        ends.append(0 if not done else 2 if reward > 0 else 1)
-                    else:
-                        next_state, reward, done, solved = answer
-                        if solved and not done:
-                            raise _solved_and_going_on(state, action)
-                        ends.append(0 if not done else 2 if solved else 1)
-                    packed.append(pack(next_state))
-                    rewards.append(reward)
-        except BathysphereError:
-            raise
-        except Exception as error:
-            state, action = divmod(len(rewards), len(self._actions))
-            call = f"step({shown(states[state])}, {shown(self._actions[action])})"
-            is_ours = error.__traceback__ is not None and error.__traceback__.tb_next is None
-            raise _wrong_answer(call, answer) if is_ours else explained(error, call) from error
-        return packed, self._checked(rewards, states), ends
+            next_states, rewards, over, solved = _columns(answers)
+        except (TypeError, ValueError):
+            number = next(number for number, answer in enumerate(answers) if not _is_readable(answer))
+            raise _wrong_answer(self._call(states, number), answers[number]) from None
+        earned = self._checked(rewards, states)
+        if solved is None:
+            solved = over & (earned > 0)
+        elif (wrong := np.flatnonzero(solved > over)).size:
+            raise _solved_and_going_on(self._call(states, int(wrong[0])))
+        return _Made(self._packer.pack_many(next_states), earned, over.astype(np.uint8) + solved)
 
-    def _checked(self, rewards: list[float], states: Sequence[Any]) -> NDArray[np.float64]:
+    def _call(self, states: Sequence[Any], number: int) -> str:
+        """Returns a step as text; steps are numbered state by state."""
+        state, action = divmod(number, len(self._actions))
+        return f"step({shown(states[state])}, {shown(self._actions[action])})"
+
+    def _checked(self, rewards: Sequence[Any], states: Sequence[Any]) -> NDArray[np.float64]:
         """Returns rewards as an array [n A], or refuses one."""
         try:
             earned = np.array(rewards, np.float64)
@@ -130,11 +166,9 @@ class PerStateDomain:
         if np.isfinite(earned).all():
             return earned
         number = int(np.flatnonzero(~np.isfinite(earned))[0])
-        state, action = divmod(number, len(self._actions))
         raise WorldError(
             "reward-not-finite",
-            f"step({shown(states[state])}, {shown(self._actions[action])}) returned the reward "
-            f"{shown(rewards[number])}.",
+            f"{self._call(states, number)} returned the reward {shown(rewards[number])}.",
             "Return finite numbers; a large negative one can stand for what must not happen.",
         )
 
@@ -177,19 +211,21 @@ class PerStateDomain:
         with user_code("start"):
             return self.world.start(rng)
 
-    def _walk(self) -> list[bytes]:
-        """Returns packed states that random steps lead to."""
-        rng, met = np.random.default_rng(0), list[bytes]()
+    def _walk(self) -> tuple[list[bytes], float]:
+        """Returns packed states that random steps lead to, and the seconds that all steps out of one of them take."""
+        rng, met, seconds = np.random.default_rng(0), list[bytes](), list[float]()
         for _ in range(_PROBES):
             met.append(self._packer.pack(self._start(rng)))
             if len(met[-1]) >= MAX_STATE_BYTES:
                 break  # that is enough to know
             for number in rng.integers(len(self._actions), size=min(self.max_steps, _PROBE_STEPS)).tolist():
-                packed, _, ends = self._make_steps([self._packer.unpack(met[-1])])
-                met.append(packed[number])
-                if ends[number]:
+                began = time.perf_counter()
+                made = self._make_steps([self._packer.unpack(met[-1])])
+                seconds.append(time.perf_counter() - began)
+                met.append(made.packed[number])
+                if made.ends[number]:
                     break
-        return met
+        return met, statistics.median(seconds or [0.0])
 
     def _find_row_size(self, longest: bytes) -> int:
         """Returns how long rows are: as the world says, otherwise the longest packed state met and half as much."""
@@ -243,6 +279,9 @@ class _OwnPacker:
         if not isinstance(data, bytes):
             raise WorldError("pack", f"pack({shown(thing)}) returned {shown(data)}.", "Let it return bytes.")
         return self._outer.pack(data)
+
+    def pack_many(self, things: Sequence[Any]) -> list[bytes]:
+        return list(map(self.pack, things))
 
     def unpack(self, row: bytes) -> Any:
         data = self._outer.unpack(row)
@@ -313,6 +352,43 @@ def _hyphenated(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower().strip("_")
 
 
+def _columns(
+    answers: Sequence[Any],
+) -> tuple[Sequence[Any], Sequence[Any], NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Returns next states, rewards, and what is over and solved; None for the latter if no answer tells it.
+
+    Raises:
+      TypeError, ValueError: if an answer has another form.
+    """
+    if set(map(len, answers)) == {3}:
+        next_states, rewards, over = zip(*answers, strict=True)
+        return next_states, rewards, _truths(over), None
+    next_states, rewards, over, solved = zip(*map(_with_solved, answers), strict=True)
+    return next_states, rewards, _truths(over), _truths(solved)
+
+
+def _with_solved(answer: Any) -> Any:
+    if len(answer) == 4:
+        return answer
+    next_state, reward, over = answer
+    return next_state, reward, over, over and reward > 0
+
+
+def _truths(things: Sequence[Any]) -> NDArray[np.bool_]:
+    truths = np.array(things, np.bool_)
+    if truths.ndim != 1:
+        raise ValueError
+    return truths
+
+
+def _is_readable(answer: Any) -> bool:
+    try:
+        _columns([answer])
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _number(reward: Any) -> float:
     try:
         return float(reward)
@@ -328,10 +404,10 @@ def _wrong_answer(call: str, answer: Any) -> WorldError:
     )
 
 
-def _solved_and_going_on(state: Any, action: Any) -> WorldError:
+def _solved_and_going_on(call: str) -> WorldError:
     return WorldError(
         "solved-without-done",
-        f"step({shown(state)}, {shown(action)}) returned solved without done.",
+        f"{call} returned solved without done.",
         "Return done too when the episode is solved.",
     )
 

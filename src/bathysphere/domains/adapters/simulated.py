@@ -18,7 +18,7 @@ from bathysphere.domains.adapters.per_state import MAX_STEPS
 from bathysphere.domains.adapters.simulator import Access, Pickled, Simulator, Step
 from bathysphere.domains.adapters.transplant import transplanted
 from bathysphere.domains.adapters.trial import try_out, view_of
-from bathysphere.domains.base import DomainConfig, Finding, States, Successors, as_rows
+from bathysphere.domains.base import Discovery, DomainConfig, States, Successors, as_rows
 from bathysphere.domains.estimated import EstimatedChance
 from bathysphere.errors import BathysphereError, WorldError
 
@@ -79,7 +79,7 @@ class SimulatedDomain:
         leaves_of(env.observation_space)  # refuses what cannot be packed, before anything is tried
         found = try_out(simulator, list(range(min(seeds or _FIRST_SEEDS, _FIRST_SEEDS))), key)
         self.max_steps, why = (max_steps, None) if max_steps else _time_limit(simulator.chain())
-        self.findings: list[Finding] = [*found.findings, *([why] if why else [])]
+        self.findings: list[Discovery] = [*found.findings, *([why] if why else [])]
         self._key = key if callable(key) else found.key
         self._layout = Layout(env.observation_space, found.examples)
         self.observation = self._layout.spec
@@ -365,7 +365,7 @@ def simulate(make: Callable[[], Any], **arguments: Any) -> SimulatedDomain | Est
         except WorldError:
             raise error from None
         told = f"{error.seen} With seeds set before every step, the same ones led to the same answers"
-        domain.findings.append(Finding("outcomes counted in runs", told))
+        domain.findings.append(Discovery("outcomes counted in runs", told))
         return EstimatedChance(domain)
 
 
@@ -401,7 +401,7 @@ def _meanings(inner: Any) -> Sequence[Any]:
     return [each.name for each in getattr(inner, "actions", ()) if hasattr(each, "name")]  # MiniGrid
 
 
-def _time_limit(chain: list[Any]) -> tuple[int, Finding | None]:
+def _time_limit(chain: list[Any]) -> tuple[int, Discovery | None]:
     """Returns the steps of an episode, and the reason if the environment does not say."""
     for thing in chain:
         spec = getattr(thing, "spec", None)
@@ -412,7 +412,7 @@ def _time_limit(chain: list[Any]) -> tuple[int, Finding | None]:
         ):
             if isinstance(limit, int | np.integer) and limit > 0:
                 return int(limit), None
-    return MAX_STEPS, Finding(f"domain.max_steps {MAX_STEPS}", "the environment states no time limit")
+    return MAX_STEPS, Discovery(f"domain.max_steps {MAX_STEPS}", "the environment states no time limit")
 
 
 def _size(place: _Place) -> int:

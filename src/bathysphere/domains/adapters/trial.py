@@ -16,7 +16,7 @@ from bathysphere.domains.adapters.identity import check_observation, identify_by
 from bathysphere.domains.adapters.sharing import Constants, Shared
 from bathysphere.domains.adapters.simulator import Access, Counter, Pickled, Simulator, Step, Way, seeded, ways_of
 from bathysphere.domains.adapters.walks import Walk, look_of, walk_again, walk_at_random
-from bathysphere.domains.base import Finding
+from bathysphere.domains.base import Discovery
 from bathysphere.errors import BathysphereError, WorldError
 
 _WALKS = 4
@@ -35,7 +35,7 @@ class Found(NamedTuple):
 
     key: str  # "observation" or "snapshot"
     examples: list[Any]  # observations
-    findings: list[Finding]
+    findings: list[Discovery]
     view: str | None  # name of what returns the present observation inside the environment, if anything does
 
 
@@ -153,7 +153,7 @@ def _check_again(simulator: Simulator, walk: Walk, seed: int) -> None:
     )
 
 
-def _choose_way(simulator: Simulator, walks: list[Walk]) -> Finding:
+def _choose_way(simulator: Simulator, walks: list[Walk]) -> Discovery:
     """Finds the first way of copying that works."""
     failures: list[tuple[Way, WorldError]] = []
     for way in ways_of(simulator):
@@ -165,7 +165,7 @@ def _choose_way(simulator: Simulator, walks: list[Walk]) -> Finding:
         if failure is None:
             rest = "".join(f"; {tried.name} did not: {error.seen}" for tried, error in failures)
             way = _shorter(simulator, walks)
-            return Finding(f"copies by {way.name}", f"the first way that led to the same steps as no copy{rest}")
+            return Discovery(f"copies by {way.name}", f"the first way that led to the same steps as no copy{rest}")
         if failure.name == "random-step":
             raise failure
         failures.append((way, failure))
@@ -319,14 +319,14 @@ def _wander(simulator: Simulator, step: Step, action: int) -> None:
         step = simulator.step(int(possible[(action + other) % len(possible)]))
 
 
-def _hold_counters(simulator: Simulator, walks: list[Walk]) -> list[Finding]:
+def _hold_counters(simulator: Simulator, walks: list[Walk]) -> list[Discovery]:
     """Finds attributes that count steps, and holds those on which nothing depends but a time limit or rewards."""
     findings = []
     for counter in _counters(simulator, walks):
         name = f"{type(simulator.chain()[counter.depth]).__name__}.{counter.name}"
         if _matters(simulator, walks, counter):
             findings.append(
-                Finding(
+                Discovery(
                     f"{name} in the state",
                     "it counts steps and steps depend on it, so that no state is met twice in an episode; if it is "
                     "a time limit, let the environment say truncated instead of terminated",
@@ -335,7 +335,7 @@ def _hold_counters(simulator: Simulator, walks: list[Walk]) -> list[Finding]:
         else:
             simulator.held.append(counter)
             findings.append(
-                Finding(
+                Discovery(
                     f"{name} held at {counter.first}", "it counts steps for a time limit, which is no part of a state"
                 )
             )
