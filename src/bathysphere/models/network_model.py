@@ -13,6 +13,7 @@ from bathysphere.domains.base import Domain, Imagined, States, Successors, as_ro
 from bathysphere.models.predictors import make_predictor
 from bathysphere.models.step_replay import StepReplay
 from bathysphere.models.unknown import UnknownValues
+from bathysphere.models.voting import vote
 from bathysphere.storage.state import (
     Arrays,
     check_finite,
@@ -167,21 +168,8 @@ class EnsembleModel(NetworkModel):
     def imagine(self, states: States) -> Imagined:
         """Returns what most networks say of `states`, uint8 [n, S], and what the rest is worth to each member."""
         self.asked = states = as_rows(states, self._state_size)
-        answers = [self._predict(number, states) for number in range(len(self._networks))]
-        rows, kinds = (np.stack(part) for part in zip(*answers, strict=True))
-        same = (rows[:, None] == rows).all(axis=-1) & (kinds[:, None] == kinds)  # [K, K, n, A]
-        votes = same.sum(axis=1)
-        chosen = votes.argmax(axis=0)
-        is_known = 2 * votes.max(axis=0) > len(answers)
-        where = chosen, *np.indices(chosen.shape)
-        told = self._told(rows[where], kinds[where])
-        known = Successors(
-            np.where(is_known[..., None], told.states, states[:, None]),
-            np.where(is_known, told.rewards, 0.0),
-            told.terminal & is_known,
-            told.solved & is_known,
-        )
-        return Imagined(known, is_known, self._unknown.where(~is_known, states))
+        answers = [self._told(*self._predict(number, states)) for number in range(len(self._networks))]
+        return vote(answers, states, self._unknown, len(answers) // 2 + 1)
 
     def state_dict(self) -> Arrays:
         """As that of `NetworkModel`."""
