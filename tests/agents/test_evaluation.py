@@ -164,3 +164,12 @@ def test_where_nothing_counts_as_won_the_return_is_what_is_told(deep_sea_run):
     told = replace(evaluate(deep_sea_run, 5), solved=0, mean_return=-13.0, worst_return=-14.0, best_return=-12.5)
     assert str(told).startswith("Mean return -13 (-14 to -12.5) in 5 episodes; none of them counts as won.\n")
     assert "Won" not in str(told)
+
+
+def test_model_risk_is_for_runs_whose_model_does_not_know_everything(deep_sea_run, tmp_path):
+    with pytest.raises(BathysphereError, match="model memory or ensemble"):
+        evaluate(deep_sea_run, 10, model_risk=-1.0)
+    run(replace(small_config(), model="memory", steps=20), tmp_path / "run", pictures=False)
+    one, other = (evaluate(tmp_path / "run", 10, model_risk=model_risk) for model_risk in (20.0, -20.0))
+    assert one.changed == {"model_risk": 20.0}
+    assert one.states != other.states

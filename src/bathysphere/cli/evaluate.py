@@ -83,6 +83,8 @@ class Options:
     """Risk measure."""
     risk_coef: float | None = None
     """Weight of uncertainty in the risk measure."""
+    model_risk: float | None = None
+    """mcts, with a run's memory or ensemble of models: weight of what they do not know; below 0 it is avoided."""
     seed: int = 0
     """Decides start states, ties and the members drawn."""
     workers: int | None = None
@@ -142,7 +144,8 @@ def run(argv: list[str]) -> int:
 
 def _cases(options: Options) -> list[dict[str, Any]]:
     """Returns what to evaluate: keywords for `evaluate`, of each planner or each number of passes."""
-    names = ("max_expansions", "order", "weight", "width", "prune", "max_steps", "patience", "risk", "risk_coef")
+    of_search = ("max_expansions", "order", "weight", "width", "prune", "max_steps", "patience")
+    names = (*of_search, "risk", "risk_coef", "model_risk")
     changes = given({name: getattr(options, name) for name in names})
     passes = _parse_passes(options.passes)
     planners = [None] if options.planner is None else [name.strip() for name in options.planner.split(",")]
