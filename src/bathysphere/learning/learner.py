@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,9 @@ class Learner(ABC):
             raise BathysphereError(
                 "A model that is learnt while acting needs a planner that plans every step; leave out best-first."
             )
+        # Found out once: to ask an object what it offers takes as long as to remember an episode.
+        learns_from_episodes = isinstance(self.model, LearningModel) and not isinstance(self.model, AskedModel)
+        self._learning_model = cast(LearningModel, self.model) if learns_from_episodes else None
         usual = search.max_steps or domain.max_steps
         self.max_steps = min(learning.max_steps or usual, usual)  # of one episode
         if learning.graph_states > self.max_steps:
@@ -124,8 +127,8 @@ class Learner(ABC):
         began = time.perf_counter()
         for episode in episodes:
             self.progress.record(episode)
-            if isinstance(self.model, LearningModel) and not isinstance(self.model, AskedModel):
-                learn_from(episode, self.model)
+            if self._learning_model is not None:
+                learn_from(episode, self._learning_model)
             self._remember(episode)
         if episodes:
             self._learn()
