@@ -51,17 +51,19 @@ def test_a_run_is_resumed_by_other_workers(here, tmp_path):
     assert_equal(run, here / "sokoban")
 
 
-def test_a_learner_that_is_killed_is_resumed(tmp_path):
-    flags = ["--domain.size", "8", "--batch", "5", "--steps", "4000", "--log-every", "100", "--no-pictures"]
-    flags += ["--scale.block", "6"]
-    finish(command("train", "deep-sea", *flags, "--run-dir", str(tmp_path / "whole"), "--json"))
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_learner_that_is_killed_ten_times_is_resumed_by_others_each_time(world, tmp_path):
+    config = in_blocks(world, checkpoint={"seconds": 0.02})
+    steps = config.steps * 2  # enough for ten deaths
+    runner.run(override(config, {"steps": steps}), tmp_path / "whole", pictures=False)
     run = tmp_path / "run"
+    runner.run(override(config, {"steps": steps // 20}), run, pictures=False)
     rng = np.random.default_rng(0)
-    words = ["deep-sea", *flags, "--checkpoint.seconds", "0.02", "--run-dir", str(run)]
-    for workers in ("1", "2", "3"):
-        assert killed(float(rng.uniform(0, 0.02)), "train", *words, "--workers", workers) == -signal.SIGPROF
-        words = ["--resume", str(run)]
-    finish(command("train", *words, "--json"))
+    words = ["train", "--resume", str(run), "--steps", str(steps), "--no-pictures"]
+    for kill in range(10):
+        others = ["--workers", str(kill % 4)] if kill % 4 else []
+        assert killed(float(rng.uniform(0, 0.02)), *words, *others) == -signal.SIGPROF
+    finish(command(*words, "--json"))
     assert_equal(run, tmp_path / "whole")
 
 

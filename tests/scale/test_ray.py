@@ -23,8 +23,8 @@ from bathysphere.scale.cluster import Cluster as RayCluster
 from bathysphere.studies import processes
 from tests.puzzles.small import EASY, TALL, TWO, write_agent
 from tests.runs.subprocesses import bathysphere as command
-from tests.runs.subprocesses import finish, killed
-from tests.scale.small import assert_equal, in_blocks
+from tests.runs.subprocesses import finish, killed, signalled
+from tests.scale.small import WORLDS, assert_equal, in_blocks
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,8 @@ def cluster():
     cluster.shutdown()
 
 
-@pytest.mark.parametrize(
-    ("world", "workers"), [("deep-sea", 1), ("deep-sea", 2), ("deep-sea", 4), ("toy-montezuma", 2), ("sokoban", 2)]
-)
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("world", WORLDS)
 def test_any_number_of_workers_plays_the_run_of_one_process(world, workers, here, cluster, tmp_path):
     runner.run(in_blocks(world), tmp_path / "run", pictures=False, workers=Workers(workers, cluster.address))
     assert_equal(tmp_path / "run", here / world)
@@ -53,7 +52,8 @@ def test_any_number_of_workers_plays_the_run_of_one_process(world, workers, here
     assert rows[0]["workers"] == workers
 
 
-def test_a_worker_that_is_killed_again_and_again(here, cluster, tmp_path):
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_worker_that_is_killed_again_and_again(world, here, cluster, tmp_path):
     kills, metrics = [], tmp_path / "run" / "metrics.jsonl"
 
     def kill(episode, progress):
@@ -66,12 +66,13 @@ def test_a_worker_that_is_killed_again_and_again(here, cluster, tmp_path):
             kills.append(pid)
 
     workers = Workers(2, cluster.address)
-    runner.run(in_blocks("toy-montezuma"), tmp_path / "run", pictures=False, workers=workers, on_episode=kill)
-    assert_equal(tmp_path / "run", here / "toy-montezuma")
+    runner.run(in_blocks(world), tmp_path / "run", pictures=False, workers=workers, on_episode=kill)
+    assert_equal(tmp_path / "run", here / world)
     assert len(set(kills)) >= 2
 
 
-def test_a_node_dies_and_another_comes(here, cluster, tmp_path):
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_node_dies_and_another_comes(world, here, cluster, tmp_path):
     nodes, changes = [node for node in cluster.list_all_nodes() if not node.is_head()], []
 
     def replace(episode, progress):
@@ -83,8 +84,8 @@ def test_a_node_dies_and_another_comes(here, cluster, tmp_path):
             cluster.add_node(num_cpus=2, object_store_memory=80 * 2**20)
 
     workers = Workers(4, cluster.address)
-    runner.run(in_blocks("sokoban"), tmp_path / "run", pictures=False, workers=workers, on_episode=replace)
-    assert_equal(tmp_path / "run", here / "sokoban")
+    runner.run(in_blocks(world), tmp_path / "run", pictures=False, workers=workers, on_episode=replace)
+    assert_equal(tmp_path / "run", here / world)
     assert len(changes) == 2
 
 
@@ -104,6 +105,19 @@ def test_a_learner_that_is_killed_is_resumed_here_and_there(here, cluster, tmp_p
     result = finish(command("train", *words, "--ray", cluster.address, "--workers", "1", "--json"))
     assert result["stopped_by"] == "steps"
     assert_equal(run, whole)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_learner_that_is_interrupted_is_resumed_by_others(world, here, cluster, tmp_path):
+    config, run = in_blocks(world), tmp_path / "run"
+    runner.run(in_blocks(world, steps=config.steps // 4, checkpoint={"seconds": 0.02}), run, pictures=False)
+    words = ["train", "--resume", str(run), "--steps", str(config.steps), "--no-pictures"]
+    process = signalled(signal.SIGINT, *words, "--ray", cluster.address, "--workers", "2")
+    process.communicate(timeout=600)
+    assert process.returncode == 130
+    assert read_rows(run / "metrics.jsonl")[-1]["env_steps"] < config.steps
+    finish(command(*words, "--workers", "3", "--json"))
+    assert_equal(run, here / world)
 
 
 def test_levels_are_solved_as_in_one_process(cluster, tmp_path):

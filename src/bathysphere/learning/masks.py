@@ -42,7 +42,7 @@ def draw_mask(config: MaskConfig, length: int, num_members: int, rng: np.random.
         mask = rng.integers(num_members, size=(num_draws, 1)) == np.arange(num_members)
     else:
         mask = rng.random((num_draws, num_members)) < config.probability
-    return np.broadcast_to(mask, (length, num_members)).copy()
+    return mask if len(mask) == length else np.repeat(mask, length, axis=0)
 
 
 def split_mask(num_solved: int, num_unsolved: int, num_members: int) -> NDArray[np.bool_]:
