@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from rich.console import Console
 
 from bathysphere.cli import main
+from bathysphere.config.convert import config_hash
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.versions import describe_machine
 from bathysphere.studies import STUDIES
@@ -115,9 +118,8 @@ def test_the_table_grows_while_a_study_goes_on(finished, tmp_path):
     out, _ = finished
     folder = StudyFolder(shutil.copytree(out, tmp_path / "out"))
     trials = TINY.trials("small", 1)
-    folder.begin(TINY, "small", "again", trials)
+    jobs = folder.begin(TINY, "small", "again", trials)
     assert "rows" not in json.loads(folder.summary_file.read_text())
-    jobs = plan(trials, folder.runs)
     for job in jobs[1:]:
         job.state = "running"
     Reporter(TINY, folder, Nobody()).update(jobs)
@@ -154,19 +156,40 @@ def test_runs_without_a_processor_are_rendered(finished, tmp_path, monkeypatch, 
     assert json.loads(capsys.readouterr().out)["rows"] == summary["rows"]
 
 
-@pytest.mark.parametrize("gone", [True, False])
-def test_no_result_is_lost(gone, finished, tmp_path):
-    """A command that leaves out a run, or a run that is not there any more, is refused before anything changes."""
+@pytest.mark.parametrize("changed", [True, False])
+def test_no_result_is_lost(changed, finished, tmp_path):
+    """A command that leaves out a run, or has other settings for one that is gone, changes nothing."""
     folder = StudyFolder(shutil.copytree(finished[0], tmp_path / "kept"))
     trials = TINY.trials("small", 1)
-    if gone:
+    if changed:
         shutil.rmtree(folder.runs / "ours/N8-seed0")
+        trials = [
+            t if t.folder != Path("ours/N8-seed0") else replace(t, config=replace(t.config, seed=7)) for t in trials
+        ]
     else:
         trials = [trial for trial in trials if trial.case is SIZES[0]]
     before = {file: file.read_bytes() for file in folder.path.iterdir() if file.is_file()}
     with pytest.raises(BathysphereError, match=r"would lose, such as ours.N8-seed0"):
         folder.begin(TINY, "small", "a command", trials)
     assert {file: file.read_bytes() for file in folder.path.iterdir() if file.is_file()} == before
+
+
+def test_results_whose_runs_are_gone_are_kept_beside_more_seeds(finished, tmp_path):
+    """As in `results/` of the repository, where no runs are: what is there is not run again."""
+    folder = StudyFolder(shutil.copytree(finished[0], tmp_path / "kept"))
+    rows = folder.load()[1]
+    shutil.rmtree(folder.runs)
+    jobs = folder.begin(TINY, "small", "a command", TINY.trials("small", 2))
+    assert sorted(job.state for job in jobs) == ["finished"] * 4 + ["waiting"] * 4
+    folder.save(TINY, jobs)
+    assert folder.load()[1] == rows
+
+
+def test_what_others_are_built_on_is_run_again_if_it_is_gone(tmp_path):
+    trials = STUDIES["sokoban-transfer"].trials("small", 1)
+    rows = {trial.folder: {"config_hash": config_hash(trial.config)} for trial in trials}
+    states = {job.trial.setting: job.state for job in plan(trials, tmp_path, rows=rows)}
+    assert (states["tower-5"], states["linear-1-5"], states["random-5"]) == ("waiting", "waiting", "finished")
 
 
 def test_more_seeds_go_on_in_the_same_folder(finished, tmp_path):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.files import read_json, write_json, writing
 from bathysphere.studies.records import read_records, write_records
-from bathysphere.studies.scheduler import Job
+from bathysphere.studies.scheduler import Job, plan
 from bathysphere.studies.study import Record, Study, Trial, run_folder
 
 _ABOUT = ("study", "budget", "command")
@@ -33,8 +33,8 @@ class StudyFolder:
         self.report_file = path / "report.html"
         self._old_about_file = path / "study.json"  # where earlier versions noted study, budget and command
 
-    def begin(self, study: Study, budget: str, command: str, trials: Sequence[Trial]) -> None:
-        """Notes what is about to be run.
+    def begin(self, study: Study, budget: str, command: str, trials: Sequence[Trial]) -> list[Job]:
+        """Notes what is about to be run, and returns it; what is finished is recognised, by its run or by its row.
 
         Raises:
           BathysphereError: if the folder is of something else, or holds results that `save` would lose.
@@ -44,24 +44,26 @@ class StudyFolder:
             raise BathysphereError(
                 f"{self.path} holds the study {about['study']} with the {about['budget']} budget; choose another --out."
             )
-        self._check_kept({trial.folder for trial in trials})
+        finished = [r for r in self._records() if r["state"] == "finished"] if self.records_file.is_file() else []
+        rows = {run_folder(r["setting"], r["case"], r["seed"]): r for r in finished}
+        drawn = [(picture.setting, picture.case) for picture in study.pictures]
+        jobs = plan(trials, self.runs, drawn, rows)
+        self._check_kept(rows, jobs)
         with writing(self.path, "Choose another --out."):
             self.runs.mkdir(parents=True, exist_ok=True)
         about = {"study": study.name, "command": command, "budget": budget, "num_runs": len(trials)}
         write_json(self.summary_file, about)
+        return jobs
 
-    def _check_kept(self, folders: set[Path]) -> None:
-        """Refuses to lose results: each must be of a run that is here and among those in `folders`."""
-        if not self.records_file.is_file():
-            return
-        finished = [r for r in self._records() if r["state"] == "finished"]
-        places = [run_folder(r["setting"], r["case"], r["seed"]) for r in finished]
-        lost = [place for place in places if place not in folders or not (self.runs / place).is_dir()]
+    def _check_kept(self, rows: Iterable[Path], jobs: Sequence[Job]) -> None:
+        """Refuses to lose results: each must be that of a job, or of a run that is here and that a job continues."""
+        kept = {job.trial.folder for job in jobs if job.row is not None or job.path.is_dir()}
+        lost = [place for place in rows if place not in kept]
         if lost:
             raise BathysphereError(
                 f"{self.records_file} has results of {len(lost)} runs that this command would lose, such as {lost[0]}: "
-                f"it does not include them, or they are not in {self.runs}. Choose another --out to run the study, or "
-                "add --render to make the table, figures and report of these results again."
+                f"it does not include them, or with other settings, and they are not in {self.runs}. Choose another "
+                "--out to run the study, or add --render to make the table, figures and report of these results again."
             )
 
     def save(self, study: Study, jobs: Sequence[Job]) -> None:

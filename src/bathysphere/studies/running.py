@@ -19,7 +19,7 @@ from bathysphere.studies.display import StudyDisplay
 from bathysphere.studies.folder import StudyFolder
 from bathysphere.studies.processes import Launch, ProcessHere, ProcessOnCluster
 from bathysphere.studies.report import render
-from bathysphere.studies.scheduler import Job, Watcher, plan, run_all
+from bathysphere.studies.scheduler import Job, Watcher, run_all
 from bathysphere.studies.study import Study
 
 _SHARE = 0.05  # of the time that may go into reports of what has not ended yet
@@ -86,8 +86,7 @@ def run_study(
     """
     count = num_processes(jobs)
     trials = study.trials(budget, seeds)
-    folder.begin(study, budget, command, trials)
-    all_jobs = plan(trials, folder.runs, [(picture.setting, picture.case) for picture in study.pictures])
+    all_jobs = folder.begin(study, budget, command, trials)
     console = Console(stderr=True, highlight=False)
     try:
         with (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from bathysphere.config.convert import config_hash, differences, to_dict
@@ -33,12 +34,15 @@ class Job:
     towers: tuple[Job, ...] = ()  # to be finished first
     state: State = "waiting"
     result: dict[str, Any] | None = None  # what result.json holds, its evaluation if there is one, and its curve
+    row: Record | None = None  # its row among the results, if it is finished and its directory is gone
     error: str | None = None
     process: RunProcess | None = None
     began: float = 0.0
 
     def record(self) -> Record:
         """Returns the run's row of the raw results."""
+        if self.row is not None:
+            return self.row
         outcome = {k: v for k, v in (self.result or {}).items() if k not in ("seed", "run_dir")}
         return {
             **self.trial.identity(),
@@ -58,18 +62,26 @@ class Watcher(Protocol):
         ...
 
 
-def plan(trials: Sequence[Trial], folder: Path, pictures: Sequence[tuple[str, str]] = ()) -> list[Job]:
-    """Returns a job for every trial; those that are finished in `folder` are recognised.
+def plan(
+    trials: Sequence[Trial],
+    folder: Path,
+    pictures: Sequence[tuple[str, str]] = (),
+    rows: Mapping[Path, Record] = MappingProxyType({}),
+) -> list[Job]:
+    """Returns a job for every trial; those that are finished in `folder` or have a row of results are recognised.
 
     Args:
       trials: what to run; those that others are built on come before these.
       folder: where the runs are.
       pictures: (setting, case) whose first seed draws pictures.
+      rows: results of finished runs, by their place in the folder. A row of the same config stands for a run whose
+        directory is gone, unless another run is to be built on it.
 
     Raises:
       BathysphereError: if the folder holds a run with other settings under a trial's name.
     """
     jobs: dict[Path, Job] = {}
+    foundations = {tower for trial in trials for tower in trial.towers}
     for trial in trials:
         towers = tuple(jobs[tower] for tower in trial.towers)
         if towers:
@@ -79,6 +91,10 @@ def plan(trials: Sequence[Trial], folder: Path, pictures: Sequence[tuple[str, st
         if job.path.exists():
             job.result = _finished_result(job)
             job.state = "waiting" if job.result is None else "finished"
+        elif not (trial.towers or trial.folder in foundations):
+            row = rows.get(trial.folder)
+            if row is not None and row["config_hash"] == config_hash(trial.config):
+                job.row, job.state = row, "finished"
         jobs[trial.folder] = job
     return list(jobs.values())
 
