@@ -41,6 +41,21 @@ class Momentum(broken.Corridor):
         return super().step(action) if moves else (self.look(), 0.0, False, False, {})
 
 
+class NotesSeed(broken.Corridor):
+    """A corridor that keeps the seed of its reset, for no reason."""
+
+    def reset(self, *, seed=None, options=None):
+        self.given = seed
+        return super().reset(seed=seed)
+
+
+class SeedDecides(broken.Corridor):
+    """A corridor whose direction is decided by the seed of the reset."""
+
+    def step(self, action):
+        return super().step((action + self.np_random_seed) % 2)
+
+
 @pytest.mark.parametrize("name", ["MiniGrid-KeyCorridorS6R3-v0", "MiniGrid-ObstructedMaze-2Dlh-v0"])
 def test_a_partial_view_is_never_the_key(name):
     domain = bathysphere.from_gymnasium(lambda: gymnasium.make(name), seeds=1)
@@ -73,6 +88,32 @@ def test_the_latest_action_is_left_out_where_it_does_not_matter(name, attribute,
     (key,) = [finding for finding in domain.findings if finding.what == "domain.key snapshot"]
     assert attribute in key.reason
     assert len(reachable(domain)) == num_states
+
+
+def starts(domain, count=20):
+    return len(np.unique(domain.initial(count, np.random.default_rng(0)), axis=0))
+
+
+@pytest.mark.parametrize("key", [None, "snapshot"])
+def test_equal_states_of_different_resets_are_one(key):
+    make = gymnasium.make
+    assert starts(bathysphere.from_gymnasium(lambda: make("FrozenLake-v1", is_slippery=False), key=key)) == 1
+    assert starts(bathysphere.from_gymnasium(lambda: make("CliffWalking-v1"), key=key)) == 1
+    assert starts(bathysphere.from_gymnasium(broken.Corridor, key=key)) == 1
+
+
+def test_the_seed_of_a_reset_counts_where_steps_depend_on_it():
+    domain = bathysphere.from_gymnasium(SeedDecides)
+    assert starts(domain) == 20
+    assert "seed" not in " ".join(finding.reason for finding in domain.findings)
+
+
+def test_a_seed_that_the_environment_keeps_is_told():
+    domain = bathysphere.from_gymnasium(NotesSeed)
+    assert starts(domain) == 20
+    (told,) = [finding for finding in domain.findings if finding.what == "NotesSeed.given in the state"]
+    assert "states of different resets are never the same" in told.reason
+    assert starts(bathysphere.from_gymnasium(NotesSeed, key=lambda env: env.unwrapped.cell)) == 1
 
 
 def test_what_is_remembered_for_later_is_not_left_out():

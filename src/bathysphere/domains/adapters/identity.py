@@ -2,7 +2,7 @@
 
 Everything in a copy does. To leave something out is safe only if the future cannot depend on it, which no number of
 steps proves: a key that was picked up may matter at a door that nobody has reached yet. So nothing is left out but what
-merely repeats the latest action, and only after trying.
+merely repeats the latest action or notes the seed of a random generator, and only after trying.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from bathysphere.errors import BathysphereError, WorldError
 _EXPANDED, _EXPANDED_STEPS = 512, 4096  # states from which all steps are made, to find some that look alike
 _PAIRS, _COMPARED_STEPS = 96, 8192  # those that are compared, and how many steps that may take
 _PLACES, _PLACE_STEPS = 24, 4  # where something is changed, and how long the answers are compared
+_SEED = "_np_random_seed"  # where Gymnasium notes what seed a reset gave to the environment's generator
 
 
 class _Place(NamedTuple):
@@ -49,15 +50,34 @@ class _State(NamedTuple):
 _Pair = tuple[_State, _State]
 
 
-def identify_by_snapshot(simulator: Simulator, walks: list[Walk]) -> Discovery:
-    """Finds attributes that repeat the latest action and do not matter. Sets the simulator's `ignored`."""
+def identify_by_snapshot(simulator: Simulator, walks: list[Walk], *, with_echoes: bool = False) -> list[Discovery]:
+    """Finds attributes that do not matter: seeds of generators, and what repeats the latest action.
+
+    Sets the simulator's `ignored`.
+
+    Args:
+      simulator: the environment.
+      walks: through it.
+      with_echoes: whether what repeats the latest action tells states apart.
+    """
     if isinstance(simulator.way, Access):
-        return Discovery("domain.key snapshot", "all that the environment hands out as its state")
-    ignored = [part for part in _echoes(simulator, walks) if not _matters(simulator, walks, part)]
+        return [Discovery("domain.key snapshot", "all that the environment hands out as its state")]
+    candidates = {} if with_echoes else dict.fromkeys(_echoes(simulator, walks), "the latest action")
+    candidates |= dict.fromkeys(_seeds_of_generators(simulator), "the seed of its generator")
+    ignored = {part: what for part, what in candidates.items() if not _matters(simulator, walks, part)}
     simulator.ignored = frozenset(ignored)
-    names = [f"{type(simulator.chain()[part.depth]).__name__}.{part.name}" for part in ignored]
-    but = f", but {' and '.join(names)}: the latest action, on which no step depended" if names else ""
-    return Discovery("domain.key snapshot", f"everything in a copy identifies a state{but}")
+    names = [f"{_name(simulator, part)} ({what})" for part, what in ignored.items()]
+    but = f", but {' and '.join(names)}: no step depended on that" if names else ""
+    kept = [
+        Discovery(
+            f"{_name(simulator, part)} in the state",
+            "it notes the seed of the reset, so that states of different resets are never the same; if no step depends "
+            "on it, let reset keep it elsewhere, or give a function as key",
+        )
+        for part in _kept_seeds(simulator, walks)
+        if part.name != _SEED
+    ]
+    return [Discovery("domain.key snapshot", f"everything in a copy identifies a state{but}"), *kept]
 
 
 def check_observation(simulator: Simulator, walks: list[Walk]) -> Discovery:
@@ -169,6 +189,27 @@ def _echoes(simulator: Simulator, walks: list[Walk]) -> list[Part]:
             part: met for part, met in values.items() if part in now and met.setdefault(action, now[part]) == now[part]
         }
     return [part for part, met in (values or {}).items() if len(set(met.values())) > 1]
+
+
+def _seeds_of_generators(simulator: Simulator) -> list[Part]:
+    """Returns where Gymnasium notes seeds. They say nothing that the generators do not, which do not count either."""
+    return [Part(depth, _SEED) for depth, thing in enumerate(simulator.chain()) if _SEED in vars(thing)]
+
+
+def _kept_seeds(simulator: Simulator, walks: list[Walk]) -> list[Part]:
+    """Returns the attributes that always were the seed of the reset; none if there was only one reset."""
+    if len({walk.seed for walk in walks}) < 2:
+        return []
+    kept: set[Part] | None = None
+    for place in _states(simulator, walks):
+        seed = digest_of(place.walk.seed)
+        now = {part for part, value in _parts(simulator).items() if value == seed}
+        kept = now if kept is None else kept & now
+    return sorted(kept or ())
+
+
+def _name(simulator: Simulator, part: Part) -> str:
+    return f"{type(simulator.chain()[part.depth]).__name__}.{part.name}"
 
 
 def _parts(simulator: Simulator) -> dict[Part, bytes]:

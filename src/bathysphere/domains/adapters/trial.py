@@ -63,8 +63,8 @@ def try_out(simulator: Simulator, seeds: Sequence[int], key: Any = None) -> Foun
     findings += _hold_counters(simulator, walks)
     if simulator.held:  # what counts steps no longer tells states apart
         walks = [walk_again(simulator, walk.seed, walk.actions) for walk in walks]
-    if key is None:
-        findings.append(identify_by_snapshot(simulator, walks))
+    if key is None or key == "snapshot":
+        findings += identify_by_snapshot(simulator, walks, with_echoes=key is not None)
         key = "snapshot"
     elif key == "observation":
         findings.append(check_observation(simulator, walks))
