@@ -252,3 +252,42 @@ class ManyFaults(Corridor):
 
 class OneNameForTwo(Corridor):
     action_names = ("left", "left")
+
+
+class FirstVisit(Ring):
+    """Pays for cells that were not visited before, and so no more once all of them were."""
+
+    def __init__(self):
+        self.seen = set()
+
+    def step(self, state, action):
+        after, reward, done = super().step(state, action)
+        is_new = after not in self.seen
+        self.seen.add(after)
+        return after, reward + 0.1 * is_new, done
+
+
+class EmptyTank(Ring):
+    """Has run out of fuel before anybody looks."""
+
+    fuel = 400
+
+    def step(self, state, action):
+        self.fuel -= 1
+        return super().step(state, action) if self.fuel > 397 else (state, 0.0, False)
+
+
+class LaterGoal(Ring):
+    """Draws a goal at the start that only matters where random walks do not come."""
+
+    def start(self, rng):
+        self.goal = int(rng.integers(200))
+        return (1, 0)
+
+    def step(self, state, action):
+        after, reward, done = super().step(state, action)
+        return (after[0], 0), reward * (1 + (state[1] == 1 and self.goal)), done
+
+
+class HalfAction(Ring):
+    actions = 2.5

@@ -19,6 +19,10 @@ BROKEN = [
     (worlds.Clockwork, "random-step", "chance, the clock or a global variable", True),
     (worlds.Fuel, "hidden-state", "The state is not all of the state", True),
     (worlds.Prize, "reward-depends-on-history", "A step changes self.visits", True),
+    (worlds.FirstVisit, "reward-depends-on-history", "A step changes self.seen", True),
+    (worlds.EmptyTank, "hidden-state", "A step changes self.fuel", True),
+    (worlds.LaterGoal, "keeps-to-itself", "The start of an episode changes self.goal", False),
+    (worlds.HalfAction, "actions", "actions is 2.5", True),
     (worlds.Goal, "start-changes-the-world", "The start of an episode changes self.goal", True),
     (worlds.Walls, "made-differently", "A resumed run would go on in another one", True),
     (worlds.Timed, "time-limit-in-the-state", "counts steps and changes nothing else", False),
@@ -92,7 +96,8 @@ def test_each_mistake_has_its_own_message():
 )
 def test_a_sound_world_passes_without_findings(world):
     found = bathysphere.check(world)
-    assert [finding for finding in found.findings if finding.name != "slow"] == []  # that depends on the machine
+    slow = ("slow", "slow-copying")  # that depends on the machine
+    assert [finding for finding in found.findings if finding.name not in slow] == []
     assert found.is_fine
     assert "nothing is wrong" in str(found)
 

@@ -6,6 +6,7 @@ import pytest
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, BestFirst, Expectimax, ExpectimaxConfig, NoPlanner
+from bathysphere.planning.graph.risk import register_risk
 from bathysphere.planning.inspect import root_report, search_graph
 from bathysphere.planning.planner import play_all
 from bathysphere.planning.real_steps import take_steps
@@ -107,6 +108,14 @@ def test_luck_is_no_uncertainty_unless_it_is_asked_for():
         assert report.luck.tolist() == [1.0, 0.0]
         planner.act()
         assert planner.actions[0] == action
+
+
+def test_a_measure_of_a_users_that_returns_nan_is_refused():
+    register_risk("nothing_below", lambda values, risk_coef: values.mean() if values[0] > -1e6 else np.nan)
+    mdp = RandomMDP(np.zeros((2, 2, 1), int), np.ones((2, 2, 1)), np.zeros((2, 2, 1)), np.array([False, False]))
+    planner = Expectimax(mdp, Table(np.full((2, 3), -1e7)), ExpectimaxConfig(risk="nothing_below"), num_episodes=1)
+    with pytest.raises(BathysphereError, match="'nothing_below' returned NaN"):
+        play_all(planner)
 
 
 def test_what_happens_is_as_probable_as_the_world_says():

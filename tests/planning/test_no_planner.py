@@ -6,6 +6,7 @@ import pytest
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, NoPlanner, NoPlannerConfig, Pool
+from bathysphere.planning.graph.risk import register_risk
 from bathysphere.planning.inspect import root_report, search_graph
 from bathysphere.planning.planner import play_all
 from bathysphere.values import OptimiserConfig, ValuesConfig
@@ -66,6 +67,14 @@ def test_the_choice_is_the_measures_best_among_the_drawn_members(risk):
                 assert scores[int(planner.actions[slot])] == pytest.approx(max(scores.values()), abs=1e-12)
             if planner.act():
                 break
+
+
+def test_a_measure_of_a_users_that_returns_nan_is_refused():
+    register_risk("nothing_below", lambda values, risk_coef: values.mean() if values[0] > -1e6 else np.nan)
+    world, values = draw(np.random.default_rng(0))
+    values.q[:] = -1e7
+    with pytest.raises(BathysphereError, match="'nothing_below' returned NaN"):
+        NoPlanner(world, values, NoPlannerConfig(risk="nothing_below")).plan()
 
 
 def test_only_the_steps_that_are_made_are_asked_of_the_world():

@@ -184,6 +184,12 @@ def not_always_a_number(values, risk_coef):
     return math.sqrt(values[0] + 1e9) if values[0] > -1e6 else math.nan
 
 
+@joint
+def joint_not_always_a_number(q, eligible, risk_coef, scores):
+    for a in range(q.shape[0]):
+        scores[a] = q[a].mean() if q[a, 0] > -1e6 else math.nan
+
+
 def test_a_measure_that_returns_nan_is_refused():
     register_risk("log_of_mean", lambda values, risk_coef: np.log(values.mean()))
     register_risk("joint_nan", _joint_nan)
@@ -201,8 +207,17 @@ def _joint_nan(q, eligible, risk_coef, scores):
     scores[:] = np.nan
 
 
-def test_nan_that_comes_up_later_is_refused_when_the_episode_ends():
+@pytest.mark.parametrize(
+    "measures",
+    [
+        {"risk": "not_always_a_number"},
+        {"risk": "joint_not_always_a_number"},
+        {"risk": "mean_std", "final_risk": "joint_not_always_a_number"},
+    ],
+    ids=lambda measures: "-".join(measures.values()),
+)
+def test_nan_that_comes_up_later_is_refused_when_the_episode_ends(measures):
     domain = make_domain({0: [1, 2], 1: [1, 1], 2: [2, 2]})
-    search = make_search(domain, [[0, 0], [-1e7, 1], [2, -1]], passes=5, risk="not_always_a_number", num_episodes=1)
-    with pytest.raises(BathysphereError, match="'not_always_a_number' returned NaN for values that came up"):
+    search = make_search(domain, [[0, 0], [-1e7, 1], [2, -1]], passes=5, num_episodes=1, **measures)
+    with pytest.raises(BathysphereError, match="not_always_a_number' returned NaN for values that came up"):
         search.play()

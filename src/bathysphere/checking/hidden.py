@@ -18,11 +18,30 @@ _GENERATORS = np.random.Generator | np.random.RandomState | random.Random
 _INTO_STATE = "Put everything that the future depends on into the state; a world is asked about states in any order."
 
 
-def find_hidden(domain: Domain, walks: Walks) -> list[Finding]:
-    """Asks about the same states again, at once and after other episodes have begun."""
+def find_hidden(domain: Domain, walks: Walks, unused: Any = None) -> list[Finding]:
+    """Asks about the same states again, at once and after other episodes have begun.
+
+    Args:
+      domain: the world.
+      walks: through it.
+      unused: if the world is written one state at a time: another one like it, which no step was made in. It is asked,
+        since what a world keeps about the states it has met may not change any more after the walks.
+    """
+    if unused is None:
+        return _find_hidden(domain, walks, getattr(domain, "world", domain))
+    per_state: Any = domain
+    used, per_state.world = per_state.world, unused
+    try:
+        domain.initial(1, np.random.default_rng(0))  # nobody makes steps in a world that was never started
+        return _find_hidden(domain, walks, unused) or _find_kept(domain, walks, unused)
+    finally:
+        per_state.world = used
+
+
+def _find_hidden(domain: Domain, walks: Walks, owner: Any) -> list[Finding]:
     states = walks.different(32)
-    owner = getattr(domain, "world", domain)
-    first, before = _answer(domain, states), _Keeps(owner)
+    before = _Keeps(owner)
+    first = _answer(domain, states)
     for _ in range(_REPEATS):
         again = _answer(domain, states)
         if difference := _difference(domain, states, first, again):
@@ -36,6 +55,32 @@ def find_hidden(domain: Domain, walks: Walks) -> list[Finding]:
         fix = f"{_INTO_STATE} What start draws belongs there too."
         return [Finding("start-changes-the-world", seen, fix)]
     return []
+
+
+def _find_kept(domain: Domain, walks: Walks, owner: Any) -> list[Finding]:
+    """Tells what steps and starts change in the world, though nothing was seen to depend on it."""
+    before = _Keeps(owner)
+    domain.initial(1, np.random.default_rng(4321))
+    by_start = before.changed().attributes
+    before = _Keeps(owner)
+    _answer(domain, walks.different(walks.most))
+    by_step = before.changed().attributes
+    told = [
+        f"{what} changes {_listed(names)}."
+        for what, names in (("The start of an episode", by_start), ("A step", by_step))
+        if names
+    ]
+    if not told:
+        return []
+    return [
+        Finding(
+            "keeps-to-itself",
+            f"{' '.join(told)} No answer that was seen depended on it.",
+            "If later steps depend on it, put it into the state: a world is asked about states in any order. A cache "
+            "or a count for yourself may stay.",
+            is_wrong=False,
+        )
+    ]
 
 
 def find_made_differently(domain: Domain, make: Callable[[], Domain], walks: Walks) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from bathysphere.checking.speed import find_slow, speed_of
 from bathysphere.checking.states import find_aliases, find_counter, find_never_again, find_stuck, share_of_repeats
 from bathysphere.checking.walks import Walks, walk_about
 from bathysphere.domains import make_domain
-from bathysphere.domains.adapters.calling import explained, user_code
+from bathysphere.domains.adapters.calling import NO_PICTURES, explained, user_code
 from bathysphere.domains.adapters.packing import Packer
+from bathysphere.domains.adapters.per_state import actions_of
 from bathysphere.domains.base import Categories, Chance, Domain, DomainConfig, Explored
 from bathysphere.domains.user_code import find_named
 from bathysphere.domains.worlds import PythonConfig, as_domain, build, find_world
@@ -49,7 +50,7 @@ def check(world: Any, /, *, seed: int = 0, **settings: Any) -> WorldCheck:
     if domain is None:
         _look_closer(found, world, settings)
         return WorldCheck(_name(world), found.sorted(), ())
-    walks = _run_checks(found, domain, lambda: _make(world, settings), seed)
+    walks = _run_checks(found, domain, lambda: _make(world, settings), seed, _unused(domain, world, settings))
     return WorldCheck(domain.name, found.sorted(), () if walks is None else _facts(domain, walks))
 
 
@@ -75,7 +76,7 @@ class _Found:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> bool:
         if isinstance(error, WorldError | testing.ConformanceError):
-            self.add([Finding(error.name, error.seen, error.fix)])
+            self.add([Finding(error.name, error.seen, error.fix, is_wrong=error.name != NO_PICTURES)])
         elif isinstance(error, BathysphereError):
             self.add([Finding("refused", str(error), "Mend that first; it keeps the rest from being looked at.")])
         elif isinstance(error, Exception):
@@ -88,7 +89,17 @@ def _make(world: Any, settings: dict[str, Any]) -> Domain:
     return make_domain(world) if isinstance(world, DomainConfig) else as_domain(world, **settings)
 
 
-def _run_checks(found: _Found, domain: Domain, make: Callable[[], Domain], seed: int) -> Walks | None:
+def _unused(domain: Domain, world: Any, settings: dict[str, Any]) -> Any:
+    """Returns a world like that of a domain which is written one state at a time; None if it cannot be made anew."""
+    if isinstance(world, PythonConfig):
+        world, settings = find_named(world.world), world.settings
+    is_maker = isinstance(getattr(domain, "world", None), world) if isinstance(world, type) else False
+    return build(world, **settings) if is_maker else None
+
+
+def _run_checks(
+    found: _Found, domain: Domain, make: Callable[[], Domain], seed: int, unused: Any = None
+) -> Walks | None:
     rng = np.random.default_rng(seed)
     with found:
         testing.check_description(domain)
@@ -102,13 +113,15 @@ def _run_checks(found: _Found, domain: Domain, make: Callable[[], Domain], seed:
     if walks is None:
         return None
     with found:
-        found.add(find_hidden(domain, walks))
+        found.add(find_hidden(domain, walks, unused))
+    searches = [find_counter, find_aliases, find_slow]
     if not found.has("random-step", "hidden-state", "start-changes-the-world", "reward-depends-on-history"):
+        searches.insert(0, find_stuck)
         _check_certain(found, domain, walks)
         if not found.has("start-not-from-rng"):
             with found:
                 found.add(find_made_differently(domain, make, walks))
-    for search in (find_stuck, find_counter, find_aliases, find_slow):
+    for search in searches:
         with found:
             found.add(search(domain, walks))
     if not found.has("time-limit-in-the-state"):
@@ -151,8 +164,10 @@ def _look_closer(found: _Found, world: Any, settings: dict[str, Any]) -> None:
         Packer(type(world).__module__).pack(start)
     if start is None:
         return
-    actions = getattr(world, "actions", ())
-    for action in range(actions) if isinstance(actions, int) else actions:
+    actions: Sequence[Any] = ()
+    with found:
+        actions = actions_of(world)
+    for action in actions:
         with found, user_code("step", start, action):
             world.step(start, action)
     for part in ("legal", "observe", "text", "render"):
@@ -187,7 +202,8 @@ def _facts(domain: Domain, walks: Walks) -> tuple[Fact, ...]:
     repeats = share_of_repeats(walks)
     spec = domain.observation
     if isinstance(spec, Categories):
-        seen = f"{'x'.join(map(str, spec.shape))} of {spec.num_categories:,} kinds"
+        size = " x ".join(map(str, spec.shape))
+        seen = f"{'one number' if size == '1' else f'{size} numbers'} below {spec.num_categories:,}"
     else:
         seen = f"{spec.size:,} numbers"
     names = ", ".join(domain.action_names[:8]) + (" ..." if len(domain.action_names) > 8 else "")

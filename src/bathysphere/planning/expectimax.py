@@ -281,6 +281,7 @@ class Expectimax:
 
     def _finish(self, slots: NDArray[np.intp], is_truncated: NDArray[np.bool_]) -> list[Episode]:
         """Reads the episodes in `slots` out of the arena and starts new ones there."""
+        self.graphs.check_scores(slots)
         numbers = self._starts.number(self._episode[slots])
         episodes = read_episodes(self.graphs.arena, slots, numbers, is_truncated, self.graphs.sizes.state_size)
         self._start(slots)

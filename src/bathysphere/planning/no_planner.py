@@ -17,7 +17,7 @@ from bathysphere.domains.base import Domain, Model, Starts, States
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.graph.risk import check_measure, find_risk_measure
+from bathysphere.planning.graph.risk import check_measure, find_risk_measure, no_number
 from bathysphere.planning.graph.scoring import choose_by_values
 from bathysphere.planning.inspect import RootReport
 from bathysphere.planning.planner import ActionValues, Values, Work, num_drawn_members, register_planner
@@ -149,6 +149,9 @@ class NoPlanner:
         self.work.network_batches += 1
         scores = np.empty(q.shape[:2])
         choose_by_values(*self._measure, *self._scratch, slots, q, self._members, self._streams, scores, self._actions)
+        measure = find_risk_measure(self.config.risk)
+        if not measure.is_built_in and np.isnan(scores).any():
+            raise no_number(measure.name, "values that came up in an episode")
 
     def act(self) -> list[Episode]:
         """Makes the chosen steps; returns the episodes that finished, in slot order."""

@@ -90,6 +90,14 @@ def test_the_latest_action_is_left_out_where_it_does_not_matter(name, attribute,
     assert len(reachable(domain)) == num_states
 
 
+def test_text_of_the_environment_is_there_beside_pictures_with_marks_instead_of_colours():
+    domain = bathysphere.from_gymnasium(lambda: gymnasium.make("FrozenLake-v1", is_slippery=False))
+    start = domain.initial(1, np.random.default_rng(0))
+    assert domain.text(start[0]).splitlines()[-4:] == ["[S]FFF", "FHFH", "FFFH", "HFFG"]
+    assert domain.text(domain.successors(start).states[0, 2]).splitlines()[-4:] == ["S[F]FF", "FHFH", "FFFH", "HFFG"]
+    assert domain.render(start[0]).shape[2] == 3
+
+
 def starts(domain, count=20):
     return len(np.unique(domain.initial(count, np.random.default_rng(0)), axis=0))
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from bathysphere.domains.user_code import where
 from bathysphere.errors import BathysphereError, WorldError
 
+NO_PICTURES = "no-pictures"  # name of the mistake that only keeps a world from being drawn
 _LONGEST = 200  # characters of a state in a sentence
 
 
@@ -20,6 +21,8 @@ def shown(thing: object) -> str:
 def explained(error: Exception, what: str) -> WorldError:
     """Returns what `what` of a world raised, with the file and the line of the user's code."""
     told = f"{what} raised {type(error).__name__}: {str(error).rstrip('.')}{where(error)}."
+    if what == "render" and type(error).__name__ == "DependencyNotInstalled":  # of Gymnasium
+        return WorldError(NO_PICTURES, told, "Install it to have pictures and films; everything else works without.")
     if "read-only" in str(error):
         return WorldError("changes-its-argument", told, "Work on a copy of the state: state = state.copy().")
     return WorldError("exception", told, "Mend it there; with --debug the command line shows the whole traceback.")

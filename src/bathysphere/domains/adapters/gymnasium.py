@@ -87,7 +87,9 @@ def _make_env(config: GymnasiumConfig) -> Any:
         return gymnasium.make(config.id, disable_env_checker=True, **config.arguments)
     except Exception as error:
         known = f" Its arguments are {config.arguments}." if config.arguments else ""
-        raise BathysphereError(f"gymnasium.make({config.id!r}) failed: {error}{where(error)}.{known}") from error
+        raise BathysphereError(
+            f"gymnasium.make({config.id!r}) failed: {str(error).rstrip('.')}{where(error)}.{known}"
+        ) from error
 
 
 def _register(name: str) -> None:

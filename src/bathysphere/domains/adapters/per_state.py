@@ -49,7 +49,7 @@ class PerStateDomain:
     def __init__(self, world: Any) -> None:
         self.world = world
         self.name: str = getattr(world, "name", None) or _hyphenated(type(world).__name__)
-        self._actions = _actions_of(world)
+        self._actions = actions_of(world)
         self.action_names = tuple(map(str, self._actions))
         self.max_steps: int = getattr(world, "max_steps", MAX_STEPS)
         self._has_legal = hasattr(world, "legal")
@@ -337,9 +337,12 @@ def from_steps(world: Any) -> PerStateDomain:
     return PerStateDomain(world)
 
 
-def _actions_of(world: Any) -> tuple[Any, ...]:
+def actions_of(world: Any) -> tuple[Any, ...]:
+    """Returns the actions of a world that is written one state at a time."""
     actions = world.actions
-    listed = tuple(range(actions)) if isinstance(actions, int) else tuple(actions)
+    listed = (
+        tuple(range(actions)) if isinstance(actions, int) else tuple(actions) if hasattr(actions, "__iter__") else ()
+    )
     if not listed or len(set(map(str, listed))) < len(listed):
         raise WorldError(
             "actions", f"actions is {shown(actions)}.", "List the actions, each once, or write how many there are."

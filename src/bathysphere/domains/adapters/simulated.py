@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -27,6 +28,9 @@ _SNAPSHOT_BYTES = 1 << 28  # of all snapshots that are kept
 _LOOSE_SNAPSHOT = 1 << 16  # what one counts that is no bytes
 _GIVEN, _MOST_GIVEN = -1, 1024  # number of the origin of states from other environments; how many are kept
 _FIRST_SEEDS = 4  # resets that are tried
+_COLOURED = re.compile(
+    "\x1b\\[[0-9;]+m(.*?)\x1b\\[0m"
+)  # what a terminal would show in colour, such as the agent's place
 
 Thing = TypeVar("Thing")
 
@@ -92,9 +96,10 @@ class SimulatedDomain:
         self._given: dict[bytes, _Place] = {}  # states that were read from other environments
         self._view = found.view
         mode, offered = getattr(env, "render_mode", None), getattr(env, "metadata", {}).get("render_modes", ())
-        if mode == "ansi":
+        modes = offered if mode is None else [mode]
+        if "ansi" in modes:
             self.text = self._text
-        elif mode == "rgb_array" or (mode is None and "rgb_array" in offered):
+        if "rgb_array" in modes:
             self.render = self._render
 
     def __reduce__(self) -> Any:
@@ -289,7 +294,7 @@ class SimulatedDomain:
         return np.asarray(self._drawn(state, "rgb_array"), np.uint8)
 
     def _text(self, state: States) -> str:
-        return str(self._drawn(state, "ansi"))
+        return _COLOURED.sub(r"[\1]", str(self._drawn(state, "ansi"))).rstrip("\n")
 
     def _drawn(self, state: States, mode: str) -> Any:
         """Draws a state in a copy of the environment: windows and the like cannot be copied."""

@@ -42,7 +42,7 @@ def expect(arena, discount, b, state, q, luck):
 def score_actions(arena, rules, addresses, aleatoric, scratch, b, state, q, luck):
     """Scores every action of an expanded state: the risk measure of the drawn members, and luck.
 
-    Mutates: scratch.scores; q, luck (see `expect`); scratch.q.
+    Mutates: scratch.scores; q, luck (see `expect`); scratch.q; the state's score, not used here, to nan if one is that.
     """
     expect(arena, rules.discount, b, state, q, luck)
     separable, joint = separable_at(addresses.separable), joint_at(addresses.joint)
@@ -57,6 +57,8 @@ def score_actions(arena, rules, addresses, aleatoric, scratch, b, state, q, luck
             scores[a] = separable(drawn[a], rules.risk_coef)
     for a in range(q.shape[0]):
         scores[a] += aleatoric * luck[a]
+        if np.isnan(scores[a]):
+            arena.stats[b, state]["score"] = np.nan
 
 
 @kernel

@@ -76,13 +76,14 @@ class Graphs:
 
     def check_scores(self, slots: NDArray[np.intp]) -> None:
         """Refuses NaN among the scores that a user's own measure gave to states of the episodes in `slots`."""
-        measure = find_risk_measure(self.config.risk)
-        if measure.is_built_in or measure.kind != "separable":  # joint ones leave no scores behind
+        names = {self.config.risk, self.config.final_risk or self.config.risk}
+        measures = [measure for measure in map(find_risk_measure, sorted(names)) if not measure.is_built_in]
+        if not measures:
             return
         scores = self.arena.stats["score"][slots]
         is_known = np.arange(scores.shape[1]) < self.arena.episodes["num_states"][slots, None]
         if np.isnan(scores[is_known]).any():
-            raise no_number(measure.name, "values that came up in an episode")
+            raise no_number(" or ".join(measure.name for measure in measures), "values that came up in an episode")
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns all graphs without unused memory."""

@@ -87,7 +87,7 @@ def score_separable(arena, scratch, rules, b, node, measure, risk_coef, cached, 
 def score_joint(arena, scratch, rules, b, node, measure, risk_coef, bonus, bonus_coef, prior_coef):
     """Scores eligible actions at a node by a joint measure of all members' estimates of all actions.
 
-    Mutates: scratch.scores, scratch.q.
+    Mutates: scratch.scores, scratch.q; the state's score, which joint measures do not use, to nan if one returns that.
     """
     eligible, q, drawn = scratch.eligible, scratch.q, arena.members[b]
     nodes, stats, edges, sums = arena.nodes[b], arena.stats[b], arena.edges[b], arena.sums[b]
@@ -104,6 +104,9 @@ def score_joint(arena, scratch, rules, b, node, measure, risk_coef, bonus, bonus
         for i in range(q.shape[1]):
             q[a, i] = reward + rules.discount * (sums[child, drawn[i]] * share + extra)
     measure(q, eligible, risk_coef, scratch.scores)
+    for a in range(eligible.shape[0]):
+        if eligible[a] and np.isnan(scratch.scores[a]):
+            stats[state]["score"] = np.nan
 
 
 @inlined
