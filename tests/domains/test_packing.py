@@ -172,3 +172,38 @@ def test_minus_zero_in_an_array_is_zero():
 def test_what_cannot_be_packed_is_said(thing, sentence):
     with pytest.raises(WorldError, match=sentence):
         Packer().pack(thing)
+
+
+@pytest.mark.parametrize(
+    "things",
+    [
+        [(1, 2), (0, 255)],
+        [(True, np.int8(3)), (np.uint8(9), 0)],
+        [()] * 3,
+        [(7,) * 127],
+    ],
+    ids=str,
+)
+def test_small_numbers_at_once_are_what_each_packs_to(things):
+    packer = Packer()
+    assert packer.small_numbers(things).tolist() == [list(packer.pack(thing)) for thing in things]
+
+
+@pytest.mark.parametrize(
+    "things",
+    [
+        [],
+        [(1, 2), (3,)],
+        [(1, 256)],
+        [(1, -1)],
+        [(1, 2.0)],
+        [(1, "a")],
+        [(1, 2), [1, 2]],
+        [(7,) * 128],
+        [b"ab", b"cd"],
+        [typing.NamedTuple("Two", [("a", int), ("b", int)])(1, 2)],
+    ],
+    ids=lambda things: str(things)[:30],
+)
+def test_anything_else_is_packed_one_by_one(things):
+    assert Packer().small_numbers(things) is None

@@ -14,9 +14,11 @@ import math
 import struct
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bathysphere.errors import WorldError
 
@@ -51,17 +53,24 @@ class Packer:
                 pass
         return self._packed(thing)
 
-    def pack_many(self, things: Sequence[Any]) -> list[bytes]:
-        """Returns the bytes of each thing."""
-        if set(map(type, things)) == {tuple} and len(lengths := set(map(len, things))) == 1:
-            (length,) = lengths
-            if length < 128:
-                head = _HEADS[length]  # as in `pack`
-                try:
-                    return [head + bytes(thing) for thing in things]
-                except (TypeError, ValueError):
-                    pass
-        return list(map(self.pack, things))
+    def small_numbers(self, things: Sequence[Any]) -> NDArray[np.uint8] | None:
+        """Returns the bytes of things, uint8 [n, any], if all are tuples of as many small whole numbers; else None.
+
+        That is what most states are. It is what `pack` returns, but faster.
+        """
+        if set(map(type, things)) != {tuple} or len(lengths := set(map(len, things))) != 1:
+            return None
+        (length,) = lengths
+        if length >= 128:
+            return None
+        try:
+            numbers = bytes(chain.from_iterable(things))
+        except (TypeError, ValueError):
+            return None
+        packed = np.empty((len(things), length + 2), np.uint8)
+        packed[:, 0], packed[:, 1] = _SMALL, length
+        packed[:, 2:] = np.frombuffer(numbers, np.uint8).reshape(len(things), length)
+        return packed
 
     def unpack(self, data: bytes) -> Any:
         """Returns the object at the beginning of `data`; whatever follows it is ignored."""

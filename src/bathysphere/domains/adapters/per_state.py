@@ -31,9 +31,10 @@ _IMPOSSIBLE = object()  # stands for an action
 class _Made(NamedTuple):
     """All steps out of n states, those of the first state first."""
 
-    packed: list[bytes]  # n A states
+    states: Sequence[Any]  # n A
     rewards: NDArray[np.float64]  # [n A]
-    ends: NDArray[np.uint8]  # [n A], as in the last byte of rows
+    over: NDArray[np.bool_]  # [n A]
+    solved: NDArray[np.bool_]  # [n A]
 
 
 class PerStateDomain:
@@ -74,9 +75,9 @@ class PerStateDomain:
     def successors(self, states: States) -> Successors:
         """Has the world make every step out of each state."""
         rows = as_rows(states, self.state_size)
-        going = np.flatnonzero(rows[:, -1] == 0)
-        if len(going) == len(rows) > 0:
+        if len(rows) and not rows[:, -1].any():
             return self._steps_from(rows)
+        going = np.flatnonzero(rows[:, -1] == 0)
         shape = (len(rows), len(self._actions))
         ends = np.repeat(rows[:, -1:], shape[1], axis=1)
         out = Successors(np.repeat(rows[:, None], shape[1], axis=1), np.zeros(shape), ends > 0, ends == 2)
@@ -110,10 +111,14 @@ class PerStateDomain:
     def _ask(self, rows: States) -> Successors:
         """Has the world make every step out of states in which the episode goes on, uint8 [n, S]."""
         made = self._make_steps(self.objects(rows))
-        shape, states = (len(rows), len(self._actions)), self._padded(made.packed)
-        states[:, -1] = made.ends
-        ends = made.ends.reshape(shape)
-        return Successors(states.reshape(*shape, self.state_size), made.rewards.reshape(shape), ends > 0, ends == 2)
+        shape, states = (len(rows), len(self._actions)), self.rows(made.states)
+        np.add(made.over, made.solved, out=states[:, -1], dtype=np.uint8)
+        return Successors(
+            states.reshape(*shape, self.state_size),
+            made.rewards.reshape(shape),
+            made.over.reshape(shape),
+            made.solved.reshape(shape),
+        )
 
     def observe(self, states: States) -> NDArray[np.generic]:
         """Returns what the world shows of each state."""
@@ -126,7 +131,12 @@ class PerStateDomain:
 
     def rows(self, objects: Sequence[Any]) -> States:
         """Returns the rows of states in which the episode goes on, uint8 [n, S]."""
-        return self._padded(self._packer.pack_many(objects))
+        numbers = self._packer.small_numbers(objects)
+        if numbers is None or numbers.shape[1] >= self.state_size:
+            return self._padded(list(map(self._packer.pack, objects)))
+        rows = np.zeros((len(objects), self.state_size), np.uint8)
+        rows[:, : numbers.shape[1]] = numbers
+        return rows
 
     def _make_steps(self, states: Sequence[Any]) -> _Made:
         """Makes all steps out of n states."""
@@ -134,7 +144,11 @@ class PerStateDomain:
         action: Any = None
         for state in states:
             try:
-                for action in self._actions_in(state):
+                if not self._has_legal:
+                    for action in self._actions:
+                        answers.append(step(state, action))
+                    continue
+                for action in self._possible_in(state):
                     answers.append((state, 0.0, False) if action is _IMPOSSIBLE else step(state, action))
             except BathysphereError:
                 raise
@@ -150,7 +164,7 @@ class PerStateDomain:
             solved = over & (earned > 0)
         elif (wrong := np.flatnonzero(solved > over)).size:
             raise _solved_and_going_on(self._call(states, int(wrong[0])))
-        return _Made(self._packer.pack_many(next_states), earned, over.astype(np.uint8) + solved)
+        return _Made(next_states, earned, over, solved)
 
     def _call(self, states: Sequence[Any], number: int) -> str:
         """Returns a step as text; steps are numbered state by state."""
@@ -184,10 +198,8 @@ class PerStateDomain:
             rows[:, : len(packed[0])] = np.frombuffer(b"".join(packed), np.uint8).reshape(len(packed), -1)
         return rows
 
-    def _actions_in(self, state: Any) -> Sequence[Any]:
+    def _possible_in(self, state: Any) -> Sequence[Any]:
         """Returns the actions [A], with a sign instead of those that are impossible in this state."""
-        if not self._has_legal:
-            return self._actions
         with user_code("legal", state):
             possible = set(self.world.legal(state))
         if unknown := possible.difference(self._actions):
@@ -222,8 +234,8 @@ class PerStateDomain:
                 began = time.perf_counter()
                 made = self._make_steps([self._packer.unpack(met[-1])])
                 seconds.append(time.perf_counter() - began)
-                met.append(made.packed[number])
-                if made.ends[number]:
+                met.append(self._packer.pack(made.states[number]))
+                if made.over[number]:
                     break
         return met, statistics.median(seconds or [0.0])
 
@@ -280,8 +292,8 @@ class _OwnPacker:
             raise WorldError("pack", f"pack({shown(thing)}) returned {shown(data)}.", "Let it return bytes.")
         return self._outer.pack(data)
 
-    def pack_many(self, things: Sequence[Any]) -> list[bytes]:
-        return list(map(self.pack, things))
+    def small_numbers(self, things: Sequence[Any]) -> None:
+        return None
 
     def unpack(self, row: bytes) -> Any:
         data = self._outer.unpack(row)
@@ -363,8 +375,11 @@ def _columns(
     Raises:
       TypeError, ValueError: if an answer has another form.
     """
-    if set(map(len, answers)) == {3}:
+    try:
         next_states, rewards, over = zip(*answers, strict=True)
+    except ValueError:
+        pass
+    else:
         return next_states, rewards, _truths(over), None
     next_states, rewards, over, solved = zip(*map(_with_solved, answers), strict=True)
     return next_states, rewards, _truths(over), _truths(solved)
