@@ -16,12 +16,10 @@ def main() -> None:
     torch.set_num_threads(1)
     planner.WINDOW = 0.3
     names = [make().name for make in planner.TASKS]
-    print(f"| B | {' | '.join(names + [f'{name}, 2 cores' for name in names])} |")
-    print("|---:|" + "---:|" * 2 * len(names))
+    print(f"| B | {' | '.join(names)} |")
+    print("|---:|" + "---:|" * len(names))
     for batch in BATCHES:
-        all_cores = (1, 2) if batch > 1 else (1,)
-        works = [planner.speeds(make(batch), all_cores, repeats=3) for make in planner.TASKS]
-        cells = [f"{work[n][0]:,.0f}" if n < len(all_cores) else "" for n in (0, 1) for work in works]
+        cells = [f"{planner.speed(make(batch), repeats=3)[0]:,.0f}" for make in planner.TASKS]
         print(f"| {batch:,} | {' | '.join(cells)} |", flush=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import re
 import typing
 from contextlib import ExitStack
 from typing import Any
@@ -28,6 +29,7 @@ go on when the command is repeated, `solve` has written the solutions it has fou
 | verb | what it does |
 |---|---|
 """
+_NAMED = re.compile(r"conf\.arg\(name='([^']+)'\)")  # an option that is not called as its field
 _BELOW = {"agents": ("export",), "model": ("train", "evaluate")}  # verbs below a verb that are read by themselves
 
 
@@ -95,7 +97,9 @@ def _table(cls: type) -> str:
             rows.append("| the world, first | | one of the [worlds](worlds.md), then its settings |")
             continue
         is_positional = "Positional" in field.kind
-        name = f"`{field.name.upper()}`" if is_positional else f"`--{field.name.replace('_', '-')}`"
+        flag = _NAMED.search(field.kind)
+        called = field.name.replace("_", "-") if flag is None else flag[1]
+        name = f"`{field.name.upper()}`" if is_positional else f"`--{called}`"
         is_given = field.default is dataclasses.MISSING or field.default in (False, None, ())
         default = "" if is_given else code(str(field.default))
         rows.append(f"| {name} | {default} | {cell(field.text)} |")

@@ -51,12 +51,21 @@ def test_whole_numbers_may_be_written_with_an_exponent(tmp_path):
 
 
 def test_the_preset_may_be_in_the_file(tmp_path):
-    (tmp_path / "mine.yaml").write_text("preset: deep-sea\nsteps: 100\ndomain: {size: 5}\nlanes: 2\n")
+    (tmp_path / "mine.yaml").write_text("preset: deep-sea\nsteps: 100\ndomain: {size: 5}\nlearning: {min_games: 7}\n")
     run = tmp_path / "run"
     assert train(f"--config={tmp_path / 'mine.yaml'}", "--run-dir", run) == 0
     config = RunDirectory.open(run).load_config()
     assert (config.preset, config.steps, config.values.num_members) == ("deep-sea", 100, 20)
-    assert config.workers == 2  # under its old name
+    assert config.learning.min_episodes == 7  # under its old name
+
+
+def test_planners_that_share_a_batch_are_for_runs_of_earlier_versions(tmp_path, capsys):
+    (tmp_path / "mine.yaml").write_text("preset: deep-sea\nsteps: 100\nlanes: 2\n")
+    assert train(f"--config={tmp_path / 'mine.yaml'}", "--run-dir", tmp_path / "run") == 2
+    said = capsys.readouterr().err
+    assert "The config has workers 2" in said
+    assert "Leave it out, and say --workers" in " ".join(said.split())
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

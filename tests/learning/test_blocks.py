@@ -9,7 +9,7 @@ from bathysphere.domains import make_domain
 from bathysphere.domains.deep_sea import DeepSea
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.block_trainer import BlockTrainer
-from bathysphere.learning.blocks import BlockPlayer, PlayersHere
+from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayersHere
 from bathysphere.runs.build import make_trainer
 from tests.scale.small import WORLDS, in_blocks
 
@@ -25,7 +25,7 @@ def player_of(world, size=6, **changes):
         size=size,
         seed=np.random.SeedSequence(3),
     )
-    return player, trainer.values.weights()
+    return player, Knowledge(trainer.values.weights())
 
 
 def told(played):
@@ -34,23 +34,23 @@ def told(played):
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_block_follows_from_its_number_and_weights(world):
-    player, weights = player_of(world)
+    player, known = player_of(world)
     other = pickle.loads(pickle.dumps(player))
-    changed = {name: array * array.dtype.type(2) for name, array in weights.items()}
-    third = player.play(3, weights)
+    changed = Knowledge({name: array * array.dtype.type(2) for name, array in known.weights.items()})
+    third = player.play(3, known)
     other.play(7, changed)  # leaves nothing behind
-    assert told(other.play(3, weights)) == told(third)
+    assert told(other.play(3, known)) == told(third)
     assert [episode.index for episode in third.episodes] == list(range(18, 24))
-    assert told(player.play(4, weights)) != told(third)
+    assert told(player.play(4, known)) != told(third)
     assert told(player.play(3, changed)) != told(third)
     assert third.work.steps == sum(map(len, third.episodes))
 
 
 def test_numbered_starts_go_on_from_block_to_block():
     endless = {"domain": {"num_boards": None}}
-    (short, weights), (long, _) = player_of("sokoban", 3, **endless), player_of("sokoban", 6, **endless)
-    starts = [episode.states[0].tobytes() for number in (0, 1) for episode in short.play(number, weights).episodes]
-    assert starts == [episode.states[0].tobytes() for episode in long.play(0, weights).episodes]
+    (short, known), (long, _) = player_of("sokoban", 3, **endless), player_of("sokoban", 6, **endless)
+    starts = [episode.states[0].tobytes() for number in (0, 1) for episode in short.play(number, known).episodes]
+    assert starts == [episode.states[0].tobytes() for episode in long.play(0, known).episodes]
     assert len(set(starts)) == 6
 
 
@@ -59,11 +59,12 @@ class Recorder(PlayersHere):
 
     def __init__(self, player):
         super().__init__(player)
-        self.orders, self.taken = [], 0
+        self.orders, self.known, self.taken = [], [], 0
 
-    def submit(self, number, version, weights):
+    def submit(self, number, version, knowledge):
         self.orders.append((number, version, self.taken))
-        super().submit(number, version, weights)
+        self.known.append(knowledge)
+        super().submit(number, version, knowledge)
 
     def take(self, number, seconds):
         played = super().take(number, seconds)
@@ -143,6 +144,19 @@ def test_worlds_that_only_one_process_knows_are_refused():
         BlockTrainer(domain, values, config.search, config.learning, batch=2, block=2, distance=1)
 
 
-def test_models_that_learn_while_they_are_planned_with_are_refused():
-    with pytest.raises(BathysphereError, match="cannot be used in blocks"):
-        make_trainer(override(in_blocks("deep-sea"), {"model": "memory"}))
+@pytest.mark.parametrize("model", ["network", "ensemble"])
+def test_models_that_learn_from_every_step_are_refused(model):
+    with pytest.raises(BathysphereError, match=r"learn from every step.*cannot be used in blocks.*the model memory"):
+        make_trainer(override(in_blocks("deep-sea"), {"model": model}))
+
+
+def test_a_block_is_planned_with_what_a_model_knew_by_then():
+    recording = Recording()
+    trainer = make_trainer(in_blocks("deep-sea", 2, model="memory"), workers=recording)
+    sizes = [0]
+    while len(sizes) < 8:
+        if trainer.advance() is not None:
+            sizes.append(len(trainer.model.state_dict()["seen"]))
+    known = [len(knowledge.model["seen"]) for knowledge in recording.players.known]
+    assert known == [sizes[max(0, number - 1)] for number in range(8)]
+    assert sizes[0] < sizes[1] < sizes[-1]

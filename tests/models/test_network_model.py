@@ -222,7 +222,6 @@ def test_a_run_learns_its_model_from_every_step_when_it_is_made(kind):
 @pytest.mark.parametrize(
     ("preset", "changes", "sentence"),
     [
-        ("deep-sea", {"workers": 2}, "leave workers at 1"),
         ("deep-sea", {"scale": {"block": 4}}, "cannot be used in blocks"),
         ("sokoban", {"domain": {"rewards": {"box_on_target": 1.0}}}, "predicts the final reward only"),
     ],

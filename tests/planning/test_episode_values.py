@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import MCTS, Pool, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 from bathysphere.planning.episode_values import EpisodeValues
 from tests.oracles.compiled_graph import CompiledGraph
 from tests.oracles.random_graph import HashedValues, RandomGraph, TableValues
@@ -95,17 +95,6 @@ def test_a_resumed_planner_goes_on_with_the_values_of_its_episodes():
     for step in range(40):
         values._seed, other_values._seed = NOISE + step, NOISE - step
         assert told(search.step()) == told(other.step())
-
-
-def test_processes_keep_to_the_values_of_their_episodes():
-    def make_pool(processes):
-        domain, values = RandomGraph.draw(np.random.default_rng(5)), ChangingValues(2)
-        return values, Pool(domain, values, CONFIG, batch=5, workers=2, processes=processes, steady=True)
-
-    (values, here), (other_values, elsewhere) = make_pool(1), make_pool(2)
-    for step in range(40):
-        values._seed = other_values._seed = step // 3
-        assert told(here.step()) == told(elsewhere.step())
 
 
 class CopiedTable(TableValues):

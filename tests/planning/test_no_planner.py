@@ -5,7 +5,7 @@ import pytest
 
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import MCTS, NoPlanner, NoPlannerConfig, Pool
+from bathysphere.planning import MCTS, NoPlanner, NoPlannerConfig
 from bathysphere.planning.graph.risk import register_risk
 from bathysphere.planning.inspect import root_report, search_graph
 from bathysphere.planning.planner import play_all
@@ -147,15 +147,6 @@ def test_a_saved_planner_goes_on_bit_for_bit():
         assert (a.rewards == b.rewards).all()
         assert (a.last_state == b.last_state).all()
     assert resumed.work.network_calls == whole.work.network_calls
-
-
-def test_pools_play_the_same_in_any_number_of_processes():
-    one, two = (
-        Pool(SEA, make_values(), NoPlannerConfig(), batch=4, workers=2, processes=n, num_episodes=12, seed=5).play()
-        for n in (1, 2)
-    )
-    assert [e.index for e in one] == list(range(12))
-    assert [e.actions.tolist() for e in one] == [e.actions.tolist() for e in two]
 
 
 def test_the_report_tells_the_step_that_is_made():

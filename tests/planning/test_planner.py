@@ -30,15 +30,9 @@ def test_the_config_says_which_planner():
 
 
 def test_pools_play_with_any_planner():
-    one, two = (
-        Pool(
-            SEA, make_values(), RandomConfig(), batch=4, workers=2, processes=processes, num_episodes=30, seed=5
-        ).play()
-        for processes in (1, 2)
-    )
-    assert [episode.index for episode in one] == list(range(30))
-    assert [episode.actions.tolist() for episode in one] == [episode.actions.tolist() for episode in two]
-    assert len({tuple(episode.actions) for episode in one}) > 4
+    episodes = Pool(SEA, make_values(), RandomConfig(), batch=4, workers=2, num_episodes=30, seed=5).play()
+    assert [episode.index for episode in episodes] == list(range(30))
+    assert len({tuple(episode.actions) for episode in episodes}) > 4
 
 
 def test_training_learns_from_any_planner():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bathysphere.domains.sokoban import Sokoban, SokobanConfig, parse_levels
-from bathysphere.planning import MCTS, BestFirstConfig, Pool, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
 
 CORNERS = """
 #######
@@ -40,13 +40,3 @@ def test_lost_states_are_worth_nothing_if_asked_for(domain, prune):
     assert (graph.member_values[lost] == (0.0 if prune else 10.0)).all()
     found = ~domain.hopeless(graph.states) & (graph.child[:, 0] < 0) & ~graph.terminal
     assert (graph.member_values[found] == 10.0).all()
-
-
-def test_episodes_of_whole_plans_travel_between_processes(domain):
-    config = BestFirstConfig(max_expansions=50)
-    lone, apart = (
-        Pool(domain, Tens(), config, batch=2, workers=2, processes=processes, num_episodes=4).play()
-        for processes in (1, 2)
-    )
-    assert [episode.actions.tolist() for episode in lone] == [episode.actions.tolist() for episode in apart]
-    assert [episode.ended_by for episode in lone] == [episode.ended_by for episode in apart]

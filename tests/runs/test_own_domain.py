@@ -77,11 +77,6 @@ def test_an_agent_acts_and_becomes_a_file(trained, tmp_path):
     assert bathysphere.evaluate(file, episodes=3).solved == 3
 
 
-def test_two_planners_side_by_side(tmp_path):
-    result = bathysphere.train(config(workers=2), run_dir=tmp_path / "run", steps=400, pictures=False)
-    assert result["episodes"] > 0
-
-
 def test_verbs_of_the_command_line(trained, capsys):
     path, _ = trained
     assert main(["runs", str(path), "--json"]) == 0

@@ -134,11 +134,10 @@ def test_resume_without_any_checkpoint_begins_at_the_beginning(finished, tmp_pat
     assert [row["loss"] for row in rows] == [row["loss"] for row in expected]
 
 
-def test_networks_and_workers_resume_exactly_too(tmp_path):
+def test_networks_resume_exactly_too(tmp_path):
     changes = {
         "domain": {"size": 5},
         "batch": 5,
-        "workers": 2,
         "log_every": 10,
         "values": {"network": "mlp", "hidden": [8], "num_members": 3, "prior_scale": 1.0, "bias": True},
         "search": {"num_subsampled": 2},

@@ -27,6 +27,14 @@ def test_two_processes_play_the_run_of_one(world, here, tmp_path):
     assert_equal(tmp_path / "run", here / world)
 
 
+def test_what_a_model_has_learnt_travels_to_the_workers(tmp_path):
+    config = in_blocks("deep-sea", model="memory")
+    runner.run(config, tmp_path / "here", pictures=False)
+    runner.run(override(config, {"steps": config.steps // 2}), tmp_path / "two", pictures=False)
+    bathysphere.resume(tmp_path / "two", steps=config.steps, pictures=False, workers=2)
+    assert_equal(tmp_path / "two", tmp_path / "here")
+
+
 def test_a_worker_that_is_killed_is_replaced(here, tmp_path):
     kills = []
 

@@ -517,7 +517,6 @@ def test_policy_targets_that_do_not_fit():
             ensemble.update_many(batch._replace(policy=misfit))
     with pytest.raises(BathysphereError, match=r"\(2, 8, 4\); expected none, since these values have no policy"):
         silent.update_many(batch)
-    assert ensemble.version == silent.version == 0
 
 
 @pytest.mark.parametrize("shape", [(3, 6), (3, 6, 0), (3, 6, 7, 1)])

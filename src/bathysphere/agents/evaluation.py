@@ -19,7 +19,7 @@ from bathysphere.config.run import ENSEMBLE, MEMORY
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, Remembers, States
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.blocks import BlockPlayer, Players
+from bathysphere.learning.blocks import BlockPlayer, Knowledge, Players
 from bathysphere.planning import Episode, PlannerSettings, Pool
 from bathysphere.planning.named import changed_planner, planner_name
 from bathysphere.planning.planner import TimedSteps
@@ -271,10 +271,10 @@ def _play_in_blocks(
         seed=np.random.SeedSequence(seed),
         model=make_model(trained.config, domain, trained.path),
     )
-    weights, workers, played = trained.values.weights(), players(player), list[Episode]()
+    knowledge, workers, played = Knowledge(trained.values.weights()), players(player), list[Episode]()
     try:
         for number in range(num_blocks):
-            workers.submit(number, 0, weights)
+            workers.submit(number, 0, knowledge)
         for number in range(num_blocks):
             while (block := workers.take(number, _LOOK_SECONDS)) is None:
                 pass
@@ -310,7 +310,7 @@ def make_pool(
       episodes: how many are played in all.
       seed: decides start states, ties and the members drawn.
       batch: so many at once; as in training if not given.
-      workers: planners that share them; as in training if not given.
+      workers: planners that share them in turn; as in training if not given.
       starts: uint8 [episodes, S]; the domain's own if not given.
     """
     config = trained.config

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +14,12 @@ from numpy.typing import NDArray
 from bathysphere.bench.planner_shares import shares
 from bathysphere.bench.timing import load_twin
 from bathysphere.domains import DeepSea, DeepSeaConfig, Domain, SokobanConfig, ToyMontezuma, make_domain
-from bathysphere.planning import MCTS, Pool, SearchConfig, Values
+from bathysphere.planning import MCTS, SearchConfig, Values
 from bathysphere.planning.planner import TimedSteps
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
 
 REPEATS = 5
-WINDOW = 2.0  # seconds per repeat, at whose end workers wait for each other: rather often, `Pool.play` waits once
+WINDOW = 2.0  # seconds per repeat
 ORACLE_SECONDS = 1.0
 
 
@@ -76,57 +75,41 @@ TASKS: tuple[Callable[..., Task], ...] = (deep_sea, toy_montezuma, sokoban)
 
 
 def bench_planner() -> dict[str, Any]:
-    """Measures every task on one core and, if there is a second, on two."""
+    """Measures every task on one core."""
     import torch
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        rows = []
-        for make in TASKS:
-            task = make()
-            slow = oracle_speed(task)
-            all_cores = (1, 2) if (os.cpu_count() or 1) > 1 else (1,)
-            for cores, (fast, pool) in zip(all_cores, speeds(task, all_cores), strict=True):
-                rows.append(_row(task, cores, slow, fast, pool))
-        return {"rows": rows}
+        return {"rows": [_row(make()) for make in TASKS]}
     finally:
         torch.set_num_threads(threads)
 
 
 def describe(result: dict[str, Any]) -> str:
     """Returns the result as lines for people."""
-    lines = [f"{'work':<14} {'cores':>5} {'batch':>6} {'steps/s':>10} {'twin':>7} {'ratio':>8}  share of time"]
+    lines = [f"{'work':<14} {'batch':>6} {'steps/s':>10} {'twin':>7} {'ratio':>8}  share of time"]
     for row in result["rows"]:
         slow, ratio = row["oracle_env_steps_per_second"], row["ratio"]
         twin = "-" if slow is None else f"{slow:,.0f}"
         times = "-" if ratio is None else f"{ratio:,.0f}x"
         shares = " ".join(f"{name} {share:.0%}" for name, share in row["share"].items())
         lines.append(
-            f"{row['work']:<14} {row['cores']:>5} {row['batch']:>6} {row['env_steps_per_second']:>10,.0f} "
-            f"{twin:>7} {times:>8}  {shares}"
+            f"{row['work']:<14} {row['batch']:>6} {row['env_steps_per_second']:>10,.0f} {twin:>7} {times:>8}  {shares}"
         )
     if any(row["ratio"] is None for row in result["rows"]):
         lines.append("-: the plain-Python twin comes with the source checkout only, so it was not measured.")
     return "\n".join(lines)
 
 
-def speeds(task: Task, all_cores: Sequence[int] = (1,), repeats: int | None = None) -> list[tuple[float, Pool]]:
-    """Returns, for each number of cores, steps per second and the pool that made them.
-
-    Each is the median of several windows. They take turns, so that whatever slows the machine down slows them all down.
-    """
-    pools = []
-    for cores in all_cores:
-        pool = Pool(task.domain, task.values, task.config, batch=task.batch, workers=cores, processes=cores)
-        # Compiles, and lets the arenas grow: that takes longer than all else, and whole episodes tell how far.
-        pool.step(task.config.max_steps or task.domain.max_steps)
-        timed = TimedSteps(WINDOW)
-        _window(pool, timed)  # finds out how many steps fill one
-        pools.append((pool, timed))
-    windows = [[_window(pool, timed) for pool, timed in pools] for _ in range(repeats or REPEATS)]
-    medians = map(statistics.median, zip(*windows, strict=True))
-    return [(fast, pool) for fast, (pool, _) in zip(medians, pools, strict=True)]
+def speed(task: Task, repeats: int | None = None) -> tuple[float, MCTS]:
+    """Returns steps per second, the median of several windows, and the planner that made them."""
+    planner = MCTS(task.domain, task.values, task.config, batch=task.batch)
+    # Compiles, and lets the arena grow: that takes longer than all else, and whole episodes tell how far.
+    planner.step(task.config.max_steps or task.domain.max_steps)
+    timed = TimedSteps(WINDOW)
+    _window(planner, timed)  # finds out how many steps fill one
+    return statistics.median(_window(planner, timed) for _ in range(repeats or REPEATS)), planner
 
 
 def oracle_speed(task: Task) -> float | None:
@@ -162,23 +145,24 @@ def _oracle_episode(module: Any, task: Task, rng: np.random.Generator) -> Any:
     return module.OracleEpisode(start, seed, successors, evaluate, task.config, members, limit)
 
 
-def _row(task: Task, cores: int, slow: float | None, fast: float, pool: Pool) -> dict[str, Any]:
+def _row(task: Task) -> dict[str, Any]:
+    slow = oracle_speed(task)
+    fast, planner = speed(task)
     return {
         "work": task.name,
-        "cores": cores,
         "batch": task.batch,
         "env_steps_per_second": fast,
         "oracle_env_steps_per_second": slow,
         "ratio": None if slow is None else fast / slow,
-        "share": shares(MCTS(task.domain, task.values, task.config, batch=task.batch), pool.work.seconds),
-        "bytes_per_episode": pool.graph_bytes // task.batch,
+        "share": shares(MCTS(task.domain, task.values, task.config, batch=task.batch), planner.work.seconds),
+        "bytes_per_episode": planner.graph_bytes // task.batch,
     }
 
 
-def _window(pool: Pool, timed: TimedSteps) -> float:
+def _window(planner: MCTS, timed: TimedSteps) -> float:
     """Plays for one window and returns steps per second."""
     steps, began = 0, time.perf_counter()
     while (elapsed := time.perf_counter() - began) < 0.8 * timed.seconds:  # a call takes about as long
-        steps += pool.num_active * timed.steps  # for every episode that ends, another one begins
-        timed.step(pool)
+        steps += len(planner.active) * timed.steps  # for every episode that ends, another one begins
+        timed.step(planner)
     return steps / elapsed

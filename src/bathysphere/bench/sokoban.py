@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -27,9 +26,7 @@ _MIN_EPISODES = 10  # learning begins at once, because waiting for it is not wha
 
 
 def bench_sokoban(preset: str | None = None, agent: str | None = None) -> dict[str, Any]:
-    """Measures presets on one core and, if there is a second, on two, with one worker and with two.
-
-    One worker leaves it to the network to use both cores, two have a core each for everything.
+    """Measures presets on one core and, if there is a second, on two, which only the network can use.
 
     Args:
       preset: the one to measure; both of ours and the paper's if not given.
@@ -45,8 +42,8 @@ def bench_sokoban(preset: str | None = None, agent: str | None = None) -> dict[s
     for config, _ in works:
         if not isinstance(config.domain, SokobanConfig):
             raise BathysphereError(f"{config.preset} does not play Sokoban; choose {' or '.join(PRESETS)}.")
-    places = ((1, 1), (2, 1), (2, 2)) if (os.cpu_count() or 1) > 1 else ((1, 1),)
-    return {"rows": [_measure(config, values, *place) for config, values in works for place in places]}
+    places = (1, 2) if (os.cpu_count() or 1) > 1 else (1,)
+    return {"rows": [_measure(config, values, cores) for config, values in works for cores in places]}
 
 
 def describe(result: dict[str, Any]) -> str:
@@ -55,7 +52,7 @@ def describe(result: dict[str, Any]) -> str:
     for row in result["rows"]:
         shares = ", ".join(f"{name} {share:.1%}" for name, share in row["share"].items())
         lines += [
-            f"{row['preset']}, {row['cores']} core(s), {row['lanes']} worker(s): "
+            f"{row['preset']}, {row['cores']} core(s): "
             f"{row['env_steps_per_second']:,.0f} env steps/s with learning, "
             f"{row['network_states_per_second']:,.0f} states/s in the network alone",
             f"  {row['states_per_env_step']:.2f} new states per env step, {row['states_per_call']:.0f} per call; "
@@ -65,11 +62,10 @@ def describe(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _measure(config: RunConfig, values: Ensemble | None, cores: int, workers: int) -> dict[str, Any]:
+def _measure(config: RunConfig, values: Ensemble | None, cores: int) -> dict[str, Any]:
     """Trains through as many steps as an episode may have, so that each of its parts comes as often as in a run."""
     config = replace(
         config,
-        workers=workers,
         learning=replace(config.learning, min_episodes=min(config.learning.min_episodes, _MIN_EPISODES)),
     )
     with _only(cores):
@@ -77,24 +73,23 @@ def _measure(config: RunConfig, values: Ensemble | None, cores: int, workers: in
         if values is not None:
             trainer.values.load_weights(values.weights())
         trainer.advance()  # compiles
-        before, began = _spent(trainer, workers), time.perf_counter()
+        before, began = _spent(trainer), time.perf_counter()
         calls, batches = trainer.work.network_calls, trainer.work.network_batches
         num_steps = trainer.max_steps
         for _ in range(num_steps):
             trainer.advance()
         wall = time.perf_counter() - began
         calls, batches = trainer.work.network_calls - calls, trainer.work.network_batches - batches
-        seconds = {name: spent - before[name] for name, spent in _spent(trainer, workers).items()}
+        seconds = {name: spent - before[name] for name, spent in _spent(trainer).items()}
         steps = num_steps * config.batch
         states_per_call = calls / batches
-        alone = _network_alone(trainer, round(states_per_call), workers)
+        alone = _network_alone(trainer, round(states_per_call))
     share = {name: spent / wall for name, spent in seconds.items()}
     share["other"] = 1.0 - sum(share.values())
     return {
         "preset": config.preset,
         "cores": cores,
         "batch": config.batch,
-        "lanes": workers,
         "env_steps": steps,
         "updates": trainer.progress.updates,
         "env_steps_per_second": steps / wall,
@@ -106,9 +101,9 @@ def _measure(config: RunConfig, values: Ensemble | None, cores: int, workers: in
     }
 
 
-def _spent(trainer: Learner, num_workers: int) -> dict[str, float]:
-    """Returns the seconds that each part has had; workers run side by side, each on a core, so theirs are averaged."""
-    phases = {name: seconds / num_workers for name, seconds in trainer.work.seconds.items()}
+def _spent(trainer: Learner) -> dict[str, float]:
+    """Returns the seconds that each part has had."""
+    phases = trainer.work.seconds
     return {
         "inference": phases["network"],
         "gradient_steps": trainer.update_seconds,
@@ -119,26 +114,15 @@ def _spent(trainer: Learner, num_workers: int) -> dict[str, float]:
     }
 
 
-def _network_alone(trainer: Learner, num_states: int, workers: int) -> float:
-    """Returns states per second of the network by itself, with the run's batches, one stream of them per worker."""
-    import torch
-
-    torch.set_num_threads(torch.get_num_threads() // workers)
+def _network_alone(trainer: Learner, num_states: int) -> float:
+    """Returns states per second of the network by itself, with the run's batches."""
     states = trainer.domain.initial(min(num_states, 32), np.random.default_rng(0))
     observations = trainer.domain.observe(np.resize(states, (num_states, trainer.domain.state_size)))
-    deadline = time.perf_counter() + NETWORK_SECONDS
-
-    def evaluate() -> int:
-        count = 0
-        while count == 0 or time.perf_counter() < deadline:
-            trainer.values.evaluate(observations)
-            count += len(observations)
-        return count
-
-    began = time.perf_counter()
-    with ThreadPoolExecutor(workers) as threads:
-        counts = [done.result() for done in [threads.submit(evaluate) for _ in range(workers)]]
-    return sum(counts) / (time.perf_counter() - began)
+    began, count = time.perf_counter(), 0
+    while count == 0 or time.perf_counter() < began + NETWORK_SECONDS:
+        trainer.values.evaluate(observations)
+        count += len(observations)
+    return count / (time.perf_counter() - began)
 
 
 @contextmanager

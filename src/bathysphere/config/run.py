@@ -92,8 +92,8 @@ class RunConfig:
     batch: int = 32
     """Episodes played at once, in lock step. More is faster, and further from one-at-a-time learning."""
     workers: int = 1
-    """Planners that share the batch, as runs of earlier versions have them. Part of what decides the run; to use many
-    cores, play in blocks instead (scale)."""
+    """Planners that share the batch and take turns, in runs of earlier versions. New runs have one; to use many cores,
+    play in blocks (scale)."""
     log_every: int = 1000
     """Environment steps between two rows of the metrics."""
     device: str = "cpu"
@@ -143,8 +143,6 @@ class RunConfig:
             )
         if self.start_from is not None and self.values.num_towers:
             raise BathysphereError("start_from and values.num_towers both say where weights come from; leave one out.")
-        if self.model in (NETWORK, ENSEMBLE) and self.workers > 1:
-            raise BathysphereError(f"The model {self.model} is learnt by the process that plays; leave workers at 1.")
         if getattr(self.search, "model_risk", 0.0) and self.model not in (MEMORY, ENSEMBLE):
             raise BathysphereError(
                 "search.model_risk is about what a model does not know; it needs the model memory or ensemble."

@@ -12,9 +12,8 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.blocks import BlockPlayer, PlayedBlock
+from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayedBlock
 from bathysphere.planning.transport import packed, pickled, portable, unpacked
-from bathysphere.storage.state import Arrays
 
 _MOST_TRIES = 20  # of a block whose processes die
 
@@ -34,7 +33,7 @@ class PlayersInProcesses:
         self.num_workers = num_workers
         self.num_restarts = 0
         self._player = packed(player.config, player)
-        self._version, self._weights = -1, b""  # the newest, as they travel
+        self._version, self._knowledge = -1, b""  # the newest, as it travels
         self._answers: dict[int, Future[PlayedBlock]] = {}
         self._is_closed = False
         self._processes = [_Process(self._player) for _ in range(num_workers)]
@@ -43,11 +42,11 @@ class PlayersInProcesses:
             self._idle.put(number)
         self._threads = ThreadPoolExecutor(num_workers, "bathysphere-blocks")
 
-    def submit(self, number: int, version: int, weights: Arrays) -> None:
+    def submit(self, number: int, version: int, knowledge: Knowledge) -> None:
         """Sends the order to whoever is free next."""
         if version != self._version:
-            self._version, self._weights = version, pickled(weights)
-        self._answers[number] = self._threads.submit(self._play, number, self._weights)
+            self._version, self._knowledge = version, pickled(knowledge)
+        self._answers[number] = self._threads.submit(self._play, number, self._knowledge)
 
     def take(self, number: int, seconds: float) -> PlayedBlock | None:
         """Waits for the block."""
@@ -66,13 +65,13 @@ class PlayersInProcesses:
             process.end()
         self._threads.shutdown()
 
-    def _play(self, number: int, weights: bytes) -> PlayedBlock:
+    def _play(self, number: int, knowledge: bytes) -> PlayedBlock:
         """Has a block played, as often as it takes; runs in a thread."""
         mine = self._idle.get()
         try:
             for _ in range(_MOST_TRIES):
                 try:
-                    return self._processes[mine].play(number, weights)
+                    return self._processes[mine].play(number, knowledge)
                 except (OSError, EOFError):
                     if self._is_closed:
                         raise
@@ -97,10 +96,10 @@ class _Process:
         self._process.start()
         theirs.close()
 
-    def play(self, number: int, weights: bytes) -> PlayedBlock:
+    def play(self, number: int, knowledge: bytes) -> PlayedBlock:
         """Waits for a block, or raises what playing it raised; OSError or EOFError if the process has died."""
         self._pipe.send(number)
-        self._pipe.send_bytes(weights)
+        self._pipe.send_bytes(knowledge)
         answer: PlayedBlock | Exception = self._pipe.recv()
         if isinstance(answer, Exception):
             raise answer
@@ -119,10 +118,10 @@ def _serve(pipe: Connection, packed_player: bytes) -> None:
     player: BlockPlayer | None = None
     while True:
         number: int = pipe.recv()
-        weights = pipe.recv_bytes()
+        knowledge = pipe.recv_bytes()
         try:
             player = player or unpacked(packed_player)
-            pipe.send(player.play(number, pickle.loads(weights)))
+            pipe.send(player.play(number, pickle.loads(knowledge)))
         except Exception as error:
             pipe.send(portable(error))
 

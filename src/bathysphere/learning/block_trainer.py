@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, LearningModel, Model, Remembers
+from bathysphere.domains.base import AskedModel, Domain, LearningModel, Model, Remembers
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.blocks import BlockPlayer, PlayedBlock, Players, PlayersHere
+from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayedBlock, Players, PlayersHere
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.learner import Learner
 from bathysphere.planning import Episode, PlannerSettings
@@ -64,10 +64,11 @@ class BlockTrainer(Learner):
                 f"{domain.name} cannot be played in blocks: what its states are is known only to the process that met "
                 "them. Leave out scale.block and the workers."
             )
-        if isinstance(model, LearningModel):
+        if isinstance(model, AskedModel):
             raise BathysphereError(
-                "A model that learns while it is planned with cannot be used in blocks, which are planned with what "
-                "was known before. Leave out scale.block and the workers."
+                "The models network and ensemble learn from every step when it is made, so they cannot be used in "
+                "blocks, which are planned with what was known before. Leave out scale.block and the workers, or use "
+                "the model memory, which learns from whole episodes."
             )
         self._distance = distance
         self._work = Work()
@@ -103,7 +104,7 @@ class BlockTrainer(Learner):
         while self._num_submitted < self._next + self._distance:
             number = self._num_submitted
             version = self._version_of(number)
-            self.players.submit(number, version, self._versions[version].weights)
+            self.players.submit(number, version, self._versions[version].knowledge)
             self._num_submitted += 1
         began = time.perf_counter()
         played = self.players.take(self._next, _LOOK_SECONDS)
@@ -147,8 +148,9 @@ class BlockTrainer(Learner):
         self._keep_version()
 
     def _keep_version(self) -> None:
-        """Keeps the weights of now, and forgets those that no block needs any more."""
-        self._versions[self._next] = _Version(self.values.weights(), self.progress.updates)
+        """Keeps what is known now, and forgets what no block needs any more."""
+        model = self.model.state_dict() if isinstance(self.model, LearningModel) else None
+        self._versions[self._next] = _Version(Knowledge(self.values.weights(), model), self.progress.updates)
         first = self._version_of(self._next)
         self._versions = {number: version for number, version in self._versions.items() if number >= first}
 
@@ -161,7 +163,8 @@ class BlockTrainer(Learner):
         }
         for number, version in self._versions.items():
             state[f"version{number}.updates"] = np.array(version.updates)
-            state |= prefixed(f"version{number}.weights.", version.weights)
+            state |= prefixed(f"version{number}.weights.", version.knowledge.weights)
+            state |= prefixed(f"version{number}.model.", version.knowledge.model or {})
         return {**super().state_dict(), **prefixed("blocks.", state)}
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -174,16 +177,19 @@ class BlockTrainer(Learner):
         self._work.load_state_dict(own)
         self._versions = {}
         for number in range(self._version_of(self._next), self._next + 1):
-            saved = section(own, f"version{number}.")
-            if saved:
-                self._versions[number] = _Version(section(saved, "weights."), int(saved["updates"]))
+            if saved := section(own, f"version{number}."):
+                knowledge = Knowledge(section(saved, "weights."), section(saved, "model.") or None)
+                self._versions[number] = _Version(knowledge, int(saved["updates"]))
+                is_learnt = isinstance(self.model, LearningModel)
+                require((knowledge.model is not None) == is_learnt, "a block would be played with another model")
+        require(self._next in self._versions or not self._next, "what blocks are to be played with is not there")
 
 
 class _Version:
-    """Weights as they were at one moment."""
+    """What was known at one moment."""
 
-    def __init__(self, weights: Arrays, updates: int) -> None:
-        self.weights = weights
+    def __init__(self, knowledge: Knowledge, updates: int) -> None:
+        self.knowledge = knowledge
         self.updates = updates  # that had been made by then
 
 

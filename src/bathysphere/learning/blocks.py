@@ -6,21 +6,22 @@ often it is tried again: a run in one process, on many machines, and with machin
 
 from __future__ import annotations
 
+import copy
 import os
 import platform
+import sys
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, Starts, States
+from bathysphere.domains.base import Domain, LearningModel, Model
 from bathysphere.planning import Episode, PlannerSettings
 from bathysphere.planning.planner import Planner, TimedSteps, Work, make_planner
 from bathysphere.planning.start_states import find_starts
 from bathysphere.planning.transport import Folded, fold, unfold
-from bathysphere.planning.workers import using_threads
 from bathysphere.storage.state import Arrays
 from bathysphere.values.ensemble import Ensemble
 
@@ -43,6 +44,13 @@ def _arrived(episodes: Folded, number: int, work: Work, seconds: float, worker: 
     return PlayedBlock(number, unfold(episodes), work, seconds, worker)
 
 
+class Knowledge(NamedTuple):
+    """What a block is played with: all that learning has changed."""
+
+    weights: Arrays  # of the values
+    model: Arrays | None = None  # of a model that is learnt while acting
+
+
 class Players(Protocol):
     """Those who play blocks: this process, others, or a cluster."""
 
@@ -51,8 +59,8 @@ class Players(Protocol):
     num_restarts: int
     """How often a worker was lost, and another took its place."""
 
-    def submit(self, number: int, version: int, weights: Arrays) -> None:
-        """Orders block `number`, to be played with `weights`, which are number `version`. Does not wait."""
+    def submit(self, number: int, version: int, knowledge: Knowledge) -> None:
+        """Orders block `number`, to be played with `knowledge`, which is number `version`. Does not wait."""
         ...
 
     def take(self, number: int, seconds: float) -> PlayedBlock | None:
@@ -62,17 +70,6 @@ class Players(Protocol):
     def close(self) -> None:
         """Ends whatever blocks are played in."""
         ...
-
-
-@dataclass(frozen=True)
-class _StartsFrom:
-    """The same stream of start states from a later one on."""
-
-    stream: Starts
-    first: int
-
-    def take(self, numbers: NDArray[np.int64], ahead: NDArray[np.int64]) -> States:
-        return self.stream.take(numbers + self.first, ahead + self.first)
 
 
 class BlockPlayer:
@@ -85,7 +82,8 @@ class BlockPlayer:
       batch: episodes played at once, at most.
       size: episodes of a block.
       seed: of all play in the run.
-      model, graph_states: as for `MCTS`.
+      model: as for `MCTS`; of one that is learnt while acting, a copy is made.
+      graph_states: as for `MCTS`.
     """
 
     def __init__(
@@ -102,19 +100,23 @@ class BlockPlayer:
     ) -> None:
         self.domain, self.config, self.size = domain, config, size
         self._values, self._batch, self._seed = values, min(batch, size), seed
-        self._model, self._graph_states = model, graph_states
+        self._model = copy.deepcopy(model) if isinstance(model, LearningModel) else model
+        self._graph_states = graph_states
         self._starts = find_starts(None, domain, seed)  # one stream for all blocks
 
-    def play(self, number: int, weights: Arrays) -> PlayedBlock:
+    def play(self, number: int, knowledge: Knowledge) -> PlayedBlock:
         """Plays a block."""
-        block = BlockInPlay(self, number, weights)
+        block = BlockInPlay(self, number, knowledge)
         while (played := block.go_on()) is None:
             pass
         return played
 
-    def plan(self, number: int, weights: Arrays) -> Planner:
+    def plan(self, number: int, knowledge: Knowledge) -> Planner:
         """Returns the planner of a block, ready to begin. There must be one at a time: all use the same values."""
-        self._values.load_weights(weights)
+        self._values.load_weights(knowledge.weights)
+        if knowledge.model is not None:
+            assert isinstance(self._model, LearningModel)
+            self._model.load_state_dict(knowledge.model)
         seed = np.random.SeedSequence(self._seed.entropy, spawn_key=(*self._seed.spawn_key, number))
         return make_planner(
             self.domain,
@@ -124,7 +126,8 @@ class BlockPlayer:
             seed=seed,
             model=self._model,
             num_episodes=self.size,
-            starts=None if self._starts is None else _StartsFrom(self._starts, number * self.size),
+            starts=self._starts,
+            worker=number * self.size,  # so that its episodes have their numbers among those of the run
             graph_states=self._graph_states,
         )
 
@@ -135,29 +138,41 @@ class BlockInPlay:
     With one thread of PyTorch's, because sums over several threads can differ in their last bits.
     """
 
-    def __init__(self, player: BlockPlayer, number: int, weights: Arrays) -> None:
-        self._player, self._number = player, number
+    def __init__(self, player: BlockPlayer, number: int, knowledge: Knowledge) -> None:
+        self._number = number
         self._began = time.perf_counter()
-        with using_threads(1):
-            self._planner = player.plan(number, weights)
+        with _one_thread():
+            self._planner = player.plan(number, knowledge)
         self._steps = TimedSteps()
         self._episodes: list[Episode] = []
 
     def go_on(self) -> PlayedBlock | None:
         """Plays for about half a second; returns the block once it is played."""
-        with using_threads(1):
+        with _one_thread():
             self._episodes += self._steps.step(self._planner)
         if self._planner.active.any():
             return None
-        first = self._number * self._player.size
-        episodes = sorted(self._episodes, key=lambda episode: episode.index)
         return PlayedBlock(
             self._number,
-            [replace(episode, index=first + episode.index) for episode in episodes],
+            sorted(self._episodes, key=lambda episode: episode.index),
             self._planner.work,
             time.perf_counter() - self._began,
             f"{platform.node()}:{os.getpid()}",
         )
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Leaves PyTorch in this process one thread, for a while."""
+    torch = sys.modules.get("torch")
+    if torch is None or (all_threads := torch.get_num_threads()) == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(all_threads)
 
 
 class PlayersHere:
@@ -168,12 +183,12 @@ class PlayersHere:
 
     def __init__(self, player: BlockPlayer) -> None:
         self._player = player
-        self._waiting: dict[int, Arrays] = {}
+        self._waiting: dict[int, Knowledge] = {}
         self._block: BlockInPlay | None = None
 
-    def submit(self, number: int, version: int, weights: Arrays) -> None:
+    def submit(self, number: int, version: int, knowledge: Knowledge) -> None:
         """Takes the order."""
-        self._waiting[number] = weights
+        self._waiting[number] = knowledge
 
     def take(self, number: int, seconds: float) -> PlayedBlock | None:
         """Plays the block, the next of those ordered, for about `seconds`."""

@@ -28,7 +28,7 @@ class Trainer(Learner):
       values: the ensemble to train.
       search: how episodes are planned.
       learning: how episodes become updates.
-      batch, workers, processes, model: as for `Pool`.
+      batch, workers, model: as for `Pool`.
       seed: decides start states, ties, members drawn, masks and batches (not the ensemble's initial weights).
     """
 
@@ -41,7 +41,6 @@ class Trainer(Learner):
         *,
         batch: int = 1,
         workers: int = 1,
-        processes: int | None = None,
         seed: int | np.random.SeedSequence = 0,
         model: Model | None = None,
     ) -> None:
@@ -55,7 +54,6 @@ class Trainer(Learner):
             batch=batch,
             seed=play_seed,
             workers=workers,
-            processes=processes,
             model=model,
             steady=learning.steady_values,
             graph_states=self._graph_states,
@@ -63,7 +61,7 @@ class Trainer(Learner):
 
     @property
     def work(self) -> Work:
-        """What planning has cost so far, summed over workers."""
+        """What planning has cost so far."""
         return self.pool.work
 
     def advance(self) -> list[Episode]:

@@ -139,11 +139,6 @@ def compile_domain(domain: Domain) -> CompiledDomain:
     )
 
 
-def is_possible(domain: Domain, values: Values) -> bool:
-    """Tells whether planning with these values, by the domain's own rules, never leaves compiled code."""
-    return has_rules(domain) and find_table(values, domain) is not None
-
-
 def has_rules(domain: Domain) -> bool:
     """Tells whether a domain offers compiled rules, and observations that a table can be looked up with."""
     if not isinstance(domain, Compilable) or not _stands_for(domain, "compiled_rules", "successors", "observe"):

@@ -37,13 +37,6 @@ class Values(Protocol):
 
 
 @runtime_checkable
-class VersionedValues(Protocol):
-    """Values that tell when their answers may have changed, so that other processes need not compare them."""
-
-    version: int  # another number after every change
-
-
-@runtime_checkable
 class TableValues(Protocol):
     """Values that may be a table, for planning that stays in compiled code."""
 

@@ -71,6 +71,12 @@ def run(
       workers: who plays, if play is in blocks; this process if not given. The run does not depend on it.
     """
     check_workers(config, workers)
+    if config.workers > 1:
+        raise BathysphereError(
+            f"The config has workers {config.workers}: planners that share a batch, as in runs of earlier versions, "
+            "which can be resumed. New runs use many cores in blocks, whose players are no part of the config. Leave "
+            "it out, and say --workers on the command line or train(..., workers=...)."
+        )
     try:
         directory = RunDirectory.create(path, config)
     except BaseException:

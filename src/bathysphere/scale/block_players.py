@@ -9,10 +9,9 @@ from concurrent.futures import Future
 from typing import Any
 
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.blocks import BlockPlayer, PlayedBlock
+from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayedBlock
 from bathysphere.planning.transport import packed, portable, unpacked
 from bathysphere.scale.cluster import Cluster
-from bathysphere.storage.state import Arrays
 from bathysphere.storage.versions import collect_versions
 
 _DECIDING = ("python", "bathysphere", "numpy", "numba", "torch")  # versions that must be the same everywhere
@@ -21,7 +20,7 @@ _DECIDING = ("python", "bathysphere", "numpy", "numba", "torch")  # versions tha
 class PlayersOnRay:
     """Plays blocks on a cluster. Ray plays a block again if the worker or the machine that played it dies.
 
-    The player and every version of the weights are sent to the cluster once.
+    The player and every version of what is learnt are sent to the cluster once.
 
     Args:
       player: plays the blocks; domain, values and model must be picklable.
@@ -34,15 +33,15 @@ class PlayersOnRay:
         self.num_restarts = 0
         self._versions = collect_versions()
         self._player = cluster.put((packed(player.config, player, cluster.dumps), self._versions))
-        self._weights: tuple[int, Any] = (-1, None)  # the newest version, and where it is
+        self._knowledge: tuple[int, Any] = (-1, None)  # the newest version, and where it is
         self._answers: dict[int, Future[_Answer]] = {}
         self._is_warned = False
 
-    def submit(self, number: int, version: int, weights: Arrays) -> None:
+    def submit(self, number: int, version: int, knowledge: Knowledge) -> None:
         """Gives the order to the cluster."""
-        if version != self._weights[0]:
-            self._weights = version, self._cluster.put(weights)
-        self._answers[number] = self._cluster.run(_play, [self._player], number, self._weights[1])
+        if version != self._knowledge[0]:
+            self._knowledge = version, self._cluster.put(knowledge)
+        self._answers[number] = self._cluster.run(_play, [self._player], number, self._knowledge[1])
 
     def take(self, number: int, seconds: float) -> PlayedBlock | None:
         """Waits for the block."""
@@ -75,14 +74,14 @@ class PlayersOnRay:
 _Answer = tuple[PlayedBlock, int, str | None]  # the block, how often it was tried before, and the processor's features
 
 
-def _play(player: list[Any], number: int, weights: Arrays) -> _Answer:
+def _play(player: list[Any], number: int, knowledge: Knowledge) -> _Answer:
     """Plays a block in a worker of the cluster."""
     import ray
 
     attempt: int = ray._private.worker.global_worker.core_worker.get_current_task_attempt_number()
     mine, processor = _unpack(player[0])
     try:
-        return mine.play(number, weights), attempt, processor
+        return mine.play(number, knowledge), attempt, processor
     except Exception as error:
         raise portable(error) from None
 

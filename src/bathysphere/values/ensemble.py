@@ -54,7 +54,6 @@ class Ensemble:
         self.num_members = self._num_columns = config.num_members
         self.has_policy = config.policy
         self._num_actions = num_actions
-        self.version = 0  # changes with every update and every load
         self._observation = observation
         self._shape = (observation.size,) if isinstance(observation, Features) else tuple(observation.shape)
         self._takes_any_size = config.network == "board"
@@ -186,7 +185,6 @@ class Ensemble:
             raise BathysphereError(
                 f"policy targets have shape {arrived}; expected {wanted or 'none, since these values have no policy'}."
             )
-        self.version += 1
         return self._learner.update(Batch(observations, targets, mask, policy))
 
     def state_dict(self) -> Arrays:
@@ -199,7 +197,6 @@ class Ensemble:
         Mutates: the ensemble.
         """
         check_finite(state)
-        self.version += 1
         self._learner.load_state_dict(state)
 
     def weights(self) -> Arrays:
@@ -211,7 +208,6 @@ class Ensemble:
 
         Mutates: what `evaluate` depends on. What the optimiser remembers stays.
         """
-        self.version += 1
         self._learner.load_weights(weights)
 
     def _checked(self, observations: NDArray[np.generic], num_leading: int) -> NDArray[np.generic]:

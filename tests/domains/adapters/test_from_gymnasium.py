@@ -11,7 +11,8 @@ from bathysphere.domains import make_domain
 from bathysphere.domains.base import Categories, Features
 from bathysphere.domains.worlds import GymnasiumConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import Pool, SearchConfig
+from bathysphere.planning import MCTS, SearchConfig
+from bathysphere.planning.transport import pickled
 from tests.oracles.random_graph import HashedValues
 
 DETERMINISTIC = {
@@ -98,5 +99,5 @@ def test_a_lambda_serves_other_processes_only_if_an_id_says_the_same():
         lambda: gymnasium.wrappers.TransformReward(gymnasium.make("CliffWalking-v1"), abs), max_steps=20
     )
     with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Leave out the workers"):
-        Pool(wrapped, HashedValues(4), SearchConfig(passes=2), batch=2, workers=2, processes=2)
-    Pool(wrapped, HashedValues(4), SearchConfig(passes=2), batch=2).step()
+        pickled(wrapped)
+    MCTS(wrapped, HashedValues(4), SearchConfig(passes=2), batch=2).step()
