@@ -144,6 +144,7 @@ class BlockTrainer(Learner):
         for episode in played.episodes:
             self.progress.env_steps += len(episode)
             self._take([episode])
+            self.players.look_after()
         self._next += 1
         self._keep_version()
 

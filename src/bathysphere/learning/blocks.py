@@ -67,6 +67,10 @@ class Players(Protocol):
         """Returns block `number`, which was ordered, once it is played; None if that takes longer than `seconds`."""
         ...
 
+    def look_after(self) -> None:
+        """Keeps those who play busy, without waiting; the learner says it again and again while it learns."""
+        ...
+
     def close(self) -> None:
         """Ends whatever blocks are played in."""
         ...
@@ -200,6 +204,9 @@ class PlayersHere:
         if played is not None:
             self._block = None
         return played
+
+    def look_after(self) -> None:
+        """Does nothing: while this process learns, it does not play."""
 
     def close(self) -> None:
         """Forgets all orders."""

@@ -7,7 +7,8 @@ import pickle
 import traceback
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -44,32 +45,32 @@ def unpacked(packed: bytes) -> Any:
     return pickle.loads(content)
 
 
-class Folded(NamedTuple):
-    """Episodes with their arrays laid end to end: a few long arrays travel faster than many short ones."""
-
-    number: int
-    columns: dict[str, Any]  # by field of Episode: a list, or of arrays one array and where each of them ends
+Folded = dict[str, Any]  # by field of Episode: a list, or of arrays one array and where each of them ends
 
 
 def fold(episodes: list[Episode]) -> Folded:
-    """Prepares episodes for a journey."""
-    columns: dict[str, Any] = {}
+    """Prepares episodes for a journey, their arrays laid end to end: a few long ones travel faster than many short."""
+    columns: Folded = {}
     for field in fields(Episode):
         column = [getattr(episode, field.name) for episode in episodes]
         if column and all(isinstance(part, np.ndarray) for part in column):
             columns[field.name] = np.concatenate(column), np.cumsum([len(part) for part in column])
         else:
             columns[field.name] = column
-    return Folded(len(episodes), columns)
+    return columns
 
 
 def unfold(folded: Folded) -> list[Episode]:
     """Returns the episodes that `fold` was given."""
-    columns: dict[str, list[Any]] = {
-        name: np.split(column[0], column[1][:-1]) if isinstance(column, tuple) else column
-        for name, column in folded.columns.items()
-    }
-    return [Episode(**{name: column[k] for name, column in columns.items()}) for k in range(folded.number)]
+    columns = [_parts(folded[field.name]) for field in fields(Episode)]
+    return [Episode(*values) for values in zip(*columns, strict=True)]
+
+
+def _parts(column: Any) -> list[Any]:
+    if isinstance(column, list):
+        return column
+    array, ends = column
+    return [array[low:high] for low, high in pairwise([0, *ends.tolist()])]
 
 
 def portable(error: Exception) -> Exception:

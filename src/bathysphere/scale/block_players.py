@@ -55,6 +55,9 @@ class PlayersOnRay:
         self._warn(played.worker, processor)
         return played
 
+    def look_after(self) -> None:
+        """Does nothing: the cluster looks after itself."""
+
     def close(self) -> None:
         """Leaves the cluster."""
         self._answers.clear()
