@@ -110,6 +110,10 @@ class MyWorld:
 
     def observe(self, states):
         return states.astype(np.int32)
+
+class Shuffled(MyWorld):
+    def __init__(self, shuffles: int = 200):
+        super().__init__()
 """
 
 
