@@ -225,6 +225,13 @@ def test_writing(tmp_path: Path) -> None:
         write_levels(tmp_path / "no" / "a.txt", levels)
 
 
+def test_a_solution_of_very_many_lines_is_put_together_once() -> None:
+    (level,) = parse_levels(TINY + "Solution\n" + "l\n" * 1_000_000)
+    assert level.solution == "l" * 1_000_000
+    with pytest.raises(BathysphereError, match="more than 1000000 moves"):
+        parse_levels(TINY + "Solution\n" + "9999l\n" * 101)
+
+
 def test_playing_moves() -> None:
     (level,) = parse_levels(TINY)
     assert replay_moves(level, "lR").tolist()[1] == level.grid.ravel().tolist()

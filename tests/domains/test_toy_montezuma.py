@@ -244,6 +244,30 @@ def test_a_key_behind_its_own_door_is_noticed(tmp_path):
     assert maps.parse_map("room size: 3 x 1\n\nk@D.k.D..GGG", "my.map").start == (1, 0)
 
 
+def doors_and_keys(sealed):
+    """A hall with 250 keys and 140 doors that lead nowhere; behind 250 doors in a row is the goal, if not sealed."""
+    hall = [["."] * 249 + ["#"] for _ in range(250)]
+    hall[0][0] = "@"
+    for place in range(250):
+        hall[place][1 + place * 97 % 100] = "k"
+        hall[place][100 + place * 89 % 140] = "D"
+    hall[125][249] = "D"
+    ways = [("D" if row == 125 and not sealed else "#") * 250 for row in range(250)]
+    rows = ["".join(left) + way + "G" * 250 for left, way in zip(hall, ways, strict=True)]
+    return "room size: 250 x 250\n" + "\n".join(rows)
+
+
+def test_looking_for_a_way_through_very_many_doors_comes_to_an_end():
+    assert len(maps.parse_map(doors_and_keys(sealed=False), "text").doors) > 250
+    with pytest.raises(BathysphereError, match="cannot be reached"):
+        maps.parse_map(doors_and_keys(sealed=True), "text")
+
+
+def test_very_many_small_rooms_are_refused_before_they_are_looked_at():
+    with pytest.raises(BathysphereError, match="must not exceed 255"):
+        maps.parse_map("room size: 1 x 1\n" + ("." * 900 + "\n") * 900, "text")
+
+
 @pytest.mark.parametrize("bad", [{"max_steps": 0}, {"max_lives": 0}, {"max_lives": 256}, {"key_reward": float("nan")}])
 def test_bad_numbers_get_a_sentence(bad):
     with pytest.raises(BathysphereError, match="Toy Montezuma"):

@@ -91,7 +91,8 @@ def parse_levels(text: str, source: str = "text") -> list[Level]:
             "target, box, player, player on target)."
         )
     return [
-        Level(_one_line(titled.title), titled.grid, reader.solutions.get(i)) for i, titled in enumerate(reader.levels)
+        Level(_one_line(titled.title), titled.grid, "".join(reader.solutions[i]) if i in reader.solutions else None)
+        for i, titled in enumerate(reader.levels)
     ]
 
 
@@ -101,7 +102,8 @@ class _Reader:
     def __init__(self, source: str) -> None:
         self.source = source
         self.levels: list[Level] = []
-        self.solutions: dict[int, str] = {}
+        self.solutions: dict[int, list[str]] = {}  # the lines of each, by the level's number
+        self._num_moves = 0  # of the solution being read
         self._rows: list[tuple[int, str]] = []  # (line number, tiles) of the board being read
         self._comment = ""  # last `;` comment since the last board
         self._text = ""  # the last line that was not blank, if it was text
@@ -156,11 +158,12 @@ class _Reader:
             self._text = line
 
     def _add_moves(self, number: int, line: str) -> None:
-        last = len(self.levels) - 1
-        moves = self.solutions.get(last, "") + self._expand(line, MAX_MOVES, number)
-        if len(moves) > MAX_MOVES:
+        moves = self._expand(line, MAX_MOVES, number)
+        lines = self.solutions.setdefault(len(self.levels) - 1, [])
+        self._num_moves = len(moves) + (self._num_moves if lines else 0)
+        if self._num_moves > MAX_MOVES:
             raise BathysphereError(f"{self.source}, line {number}: a solution of more than {MAX_MOVES} moves.")
-        self.solutions[last] = moves
+        lines.append(moves)
 
     def _expand(self, line: str, max_length: int, number: int) -> str:
         """Writes out run lengths: `3#2-` is `###--`."""

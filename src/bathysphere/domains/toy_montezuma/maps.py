@@ -28,7 +28,7 @@ CHARACTERS = {"-": NO_ROOM, "#": WALL, ".": FLOOR, "@": FLOOR, "k": KEY, "D": DO
 LEGEND = "# wall, . floor, @ start, k key, D door, ^ trap, G goal room, - no room"
 MAX_BYTES = 1_000_000
 MAX_SIDE = 255  # room numbers, cell numbers and the number of keys held are single bytes of the state
-MAX_DOOR_SETS = 1000  # a second or so on a map of the usual size
+MAX_CELLS = 300_000  # looked at in search of a way to the goal: half a second or so
 
 _FOLDER = Path(__file__).parent / "maps"
 
@@ -89,10 +89,10 @@ def parse_map(text: str, source: str) -> WorldMap:
     room_size, first_room, picture, first_line = _split(text, source)
     _check_picture(picture, first_line, room_size, source)
     tiles = np.array([[CHARACTERS[char] for char in row] for row in picture], np.uint8)
-    _check_rooms(tiles, room_size, first_line, source)
     shape = (tiles.shape[1] // room_size[0], tiles.shape[0] // room_size[1])
     if max(*room_size, first_room[0] + shape[0] - 1, first_room[1] + shape[1] - 1) > MAX_SIDE:
         raise BathysphereError(f"{source}: rooms and their numbers must not exceed {MAX_SIDE}. Make the map smaller.")
+    _check_rooms(tiles, room_size, first_line, source)
     world = WorldMap(
         source,
         tiles,
@@ -154,11 +154,11 @@ def _check_picture(picture: list[str], first_line: int, room_size: tuple[int, in
                 f"{source}, line {number}: {len(row)} characters, but the picture's first row has "
                 f"{len(picture[0])}. Make all rows equally long; write - where there is no room."
             )
-        for column, char in enumerate(row, start=1):
-            if char not in CHARACTERS:
-                raise BathysphereError(
-                    f"{source}, line {number}, column {column}: unknown tile '{char}'. Use: {LEGEND}."
-                )
+        if unknown := set(row) - set(CHARACTERS):
+            column = min(map(row.index, unknown))
+            raise BathysphereError(
+                f"{source}, line {number}, column {column + 1}: unknown tile '{row[column]}'. Use: {LEGEND}."
+            )
     width, height = room_size
     if len(picture[0]) % width or len(picture) % height:
         raise BathysphereError(
@@ -170,21 +170,19 @@ def _check_picture(picture: list[str], first_line: int, room_size: tuple[int, in
 def _check_rooms(tiles: NDArray[np.uint8], room_size: tuple[int, int], first_line: int, source: str) -> None:
     """Checks that each room is wholly there, wholly absent (-) or wholly goal (G)."""
     width, height = room_size
-    for top in range(0, tiles.shape[0], height):
-        for left in range(0, tiles.shape[1], width):
-            room = tiles[top : top + height, left : left + width]
-            for code, char in ((NO_ROOM, "-"), (GOAL, "G")):
-                odd = np.argwhere((room == code) != (room[0, 0] == code))
-                if len(odd):
-                    y, x = odd[0]
-                    raise BathysphereError(
-                        f"{source}, line {first_line + top + y}, column {left + x + 1}: a room is drawn "
-                        f"either with '{char}' everywhere or nowhere. Fill its {width} x {height} characters."
-                    )
+    corners = tiles[::height, ::width].repeat(height, 0).repeat(width, 1)  # of the room that a cell is in
+    for code, char in ((NO_ROOM, "-"), (GOAL, "G")):
+        odd = np.argwhere((tiles == code) != (corners == code))
+        if len(odd):
+            y, x = odd[0]
+            raise BathysphereError(
+                f"{source}, line {first_line + y}, column {x + 1}: a room is drawn either with '{char}' everywhere or "
+                f"nowhere. Fill its {width} x {height} characters."
+            )
 
 
 def _find_start(picture: list[str], first_line: int, source: str) -> tuple[int, int]:
-    starts = [(x, y) for y, row in enumerate(picture) for x, char in enumerate(row) if char == "@"]
+    starts = [(x, y) for y, row in enumerate(picture) if "@" in row for x, char in enumerate(row) if char == "@"]
     if not starts:
         raise BathysphereError(f"{source}: no start. Put one @ on a floor cell.")
     if len(starts) > 1:
@@ -203,23 +201,26 @@ def goal_reachable(world: WorldMap) -> bool:
     """Tells whether some order of opening doors leads to a goal room, avoiding traps.
 
     Every walk can be walked back and keys are never in the way, so it is enough to try which doors to open:
-    with one set of open doors, all keys in reach count as collected. A map that leaves more than
-    `MAX_DOOR_SETS` sets to try gets the benefit of the doubt.
+    with one set of open doors, all keys in reach count as collected. A map in which more than `MAX_CELLS` cells
+    would have to be looked at gets the benefit of the doubt.
     """
     if not _flood(world, frozenset(world.doors))[2]:
         return False
     tried: set[frozenset[tuple[int, int]]] = set()
-    waiting = [frozenset[tuple[int, int]]()]
-    while waiting and len(tried) < MAX_DOOR_SETS:
-        opened = waiting.pop()
+    waiting = [(frozenset[tuple[int, int]](), frozenset[tuple[int, int]]())]  # open doors, and one more
+    looked = 0
+    while waiting and looked < MAX_CELLS:
+        opened = frozenset.union(*waiting.pop())
+        looked += len(opened) + 1
         if opened in tried:
             continue
         tried.add(opened)
         area, closed, goal = _flood(world, opened)
         if goal:
             return True
+        looked += len(area) + len(closed)
         if sum(key in area for key in world.keys) > len(opened):
-            waiting.extend(opened | {door} for door in closed)
+            waiting.extend((opened, frozenset({door})) for door in closed)
     return bool(waiting)
 
 
@@ -227,7 +228,7 @@ def _flood(
     world: WorldMap, opened: frozenset[tuple[int, int]]
 ) -> tuple[set[tuple[int, int]], set[tuple[int, int]], bool]:
     """Returns the cells in reach, the closed doors at their border, and whether a goal room is there."""
-    height, width = world.tiles.shape
+    (height, width), tiles = world.tiles.shape, world.tiles.tolist()
     area, closed, goal = {world.start}, set(), False
     frontier = [world.start]
     while frontier:
@@ -235,7 +236,7 @@ def _flood(
         for cell in ((x, y - 1), (x + 1, y), (x, y + 1), (x - 1, y)):
             if cell in area or not (0 <= cell[0] < width and 0 <= cell[1] < height):
                 continue
-            tile = world.tiles[cell[1], cell[0]]
+            tile = tiles[cell[1]][cell[0]]
             if tile == GOAL:
                 goal = True
             elif tile == DOOR and cell not in opened:
