@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+# What NumPy and PyTorch say where others raise MemoryError.
+_NO_MEMORY = ("array is too big", "Maximum allowed dimension", "allocate memory", "out of memory")
 
 
 class BathysphereError(ValueError):
@@ -28,6 +32,24 @@ class WorldError(BathysphereError):
 
     def __reduce__(self) -> tuple[type[WorldError], tuple[str, str, str]]:
         return type(self), (self.name, self.seen, self.fix)
+
+
+def lacks_memory(error: Exception) -> bool:
+    """Tells whether an error says that there is not enough memory."""
+    return isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY)
+
+
+@contextmanager
+def room_for(what: str, settings: str) -> Iterator[None]:
+    """Turns a lack of memory into a sentence that names the settings to lower."""
+    try:
+        yield
+    except BathysphereError:
+        raise
+    except Exception as error:
+        if not lacks_memory(error):
+            raise
+        raise BathysphereError(f"There is not enough memory for {what}. Lower {settings}.") from error
 
 
 def printable(text: str) -> str:

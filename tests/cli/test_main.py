@@ -60,6 +60,64 @@ def test_an_interrupt_is_quiet(capsys, monkeypatch):
     assert capsys.readouterr().err == "interrupted\n"
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "There is not enough memory. "),
+        (RuntimeError("cannot cache function 'f': no locator available for file 'a.py'"), "NUMBA_CACHE_DIR=FOLDER"),
+        (OSError(28, "No space left on device", "a/b"), "The system refuses to read or write a/b: No space left"),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
+            "not enough memory",
+        ),
+    ],
+)
+def test_what_the_machine_refuses_is_a_sentence(error, said, capsys, monkeypatch):
+    def fail(arguments):
+        raise error
+
+    monkeypatch.setattr(cli, "_dispatch", fail)
+    assert cli.main(["play"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_faults_of_ours_keep_their_traceback(monkeypatch):
+    def fail(arguments):
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(cli, "_dispatch", fail)
+    with pytest.raises(RuntimeError, match="a fault"):
+        cli.main(["play"])
+
+
+COMMAND = (sys.executable, "-m", "bathysphere")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["train", "--list"], ["train", "--list", "--json"]])
+def test_a_reader_that_goes_ends_it_quietly(words):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*COMMAND, *words], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert done.stderr == ""
+    assert done.returncode in (0, 1)  # rich says 1
+
+
+def test_output_that_cannot_be_written_is_a_sentence():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([*COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: The system refuses to read or write: No space left on device.\n",
+    )
+
+
+def test_closed_output_is_no_reason_to_fail():
+    words = ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, "train", "--list"]
+    done = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_help_imports_nothing_heavy():
     code = (
         "import sys; from bathysphere.cli import main; main(['--help']); "

@@ -1,4 +1,5 @@
 import json
+import math
 from dataclasses import make_dataclass, replace
 
 import pytest
@@ -8,6 +9,7 @@ from bathysphere.config.presets import PRESETS, find_preset
 from bathysphere.config.run import RunConfig, StopConfig
 from bathysphere.domains import SokobanConfig, ToyMontezumaConfig
 from bathysphere.errors import BathysphereError
+from bathysphere.storage.plain import flat
 
 CONFIGS = [
     *(find_preset(name) for name in PRESETS),
@@ -72,3 +74,26 @@ def test_a_field_that_comes_later_leaves_fingerprints_as_they_were():
     same, other = (replace(base, search=later(**vars(base.search), **more)) for more in ({}, {"speed": 2.0}))
     assert config_hash(same) == config_hash(base)
     assert config_hash(other) != config_hash(base)
+
+
+@pytest.mark.parametrize("name", [name for name, value in flat(to_dict(RunConfig())).items() if type(value) is float])
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_is_refused_by_name(name, number):
+    if number == math.inf and name.endswith("seconds"):
+        assert changed(name, number)
+        return
+    with pytest.raises(BathysphereError, match=name.rpartition(".")[2]):
+        changed(name, number)
+
+
+@pytest.mark.parametrize("name", [name for name, value in flat(to_dict(RunConfig())).items() if type(value) is int])
+@pytest.mark.parametrize("number", [2**63, -(10**30)])
+def test_a_whole_number_that_machine_code_cannot_hold_is_refused_by_name(name, number):
+    with pytest.raises(BathysphereError, match=name.rpartition(".")[2]):
+        changed(name, number)
+
+
+def changed(name, value):
+    for part in reversed(name.split(".")):
+        value = {part: value}
+    return override(RunConfig(), value)

@@ -57,9 +57,9 @@ def killed(seconds: float, *arguments: str) -> int:
     return process.returncode
 
 
-def signalled(number: int, *arguments: str) -> subprocess.Popen[str]:
-    """Runs a command that gets a signal after its first checkpoint."""
-    return _stopped(f"os.kill(os.getpid(), {number:d})", *arguments)
+def signalled(number: int, *arguments: str, more: tuple[int, ...] = ()) -> subprocess.Popen[str]:
+    """Runs a command that gets a signal after its first checkpoint, and `more` at once."""
+    return _stopped("; ".join(f"os.kill(os.getpid(), {one:d})" for one in (number, *more)), *arguments)
 
 
 def _stopped(stop: str, *arguments: str) -> subprocess.Popen[str]:

@@ -38,7 +38,7 @@ def test_killed_again_and_again_and_resumed_equals_uninterrupted(uninterrupted, 
     }
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_saves_and_ends_cleanly(number, uninterrupted, tmp_path):
     run = tmp_path / "run"
     process = signalled(number, "train", "deep-sea", *FLAGS, *SAVE_OFTEN, "--run-dir", str(run), "--json")
@@ -46,5 +46,17 @@ def test_a_signal_saves_and_ends_cleanly(number, uninterrupted, tmp_path):
     assert result["stopped_by"] == "interrupted"
     assert 0 < result["env_steps"] < STEPS
     assert (run / "checkpoints" / f"step-{result['env_steps']:012d}").is_dir()
+    finish(bathysphere("train", "--resume", str(run), "--json"))
+    assert_same(run, uninterrupted[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_impatient_person_loses_nothing_that_was_saved(number, uninterrupted, tmp_path):
+    run = tmp_path / "run"
+    more = (number, signal.SIGINT)
+    process = signalled(number, "train", "deep-sea", *FLAGS, *SAVE_OFTEN, "--run-dir", str(run), "--json", more=more)
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 130
+    assert "Traceback" not in err
     finish(bathysphere("train", "--resume", str(run), "--json"))
     assert_same(run, uninterrupted[0])

@@ -1,4 +1,5 @@
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
@@ -215,6 +216,35 @@ def test_a_run_that_cannot_begin_leaves_nothing(changes, said, exists, tmp_path)
     with pytest.raises(BathysphereError, match=said):
         run(small_config(**changes), path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"batch": 2**40}, "batch"),
+        ({"search": {"passes": 10**9}}, "search.passes"),
+        ({"values": {"num_members": 2**40}}, "values.num_members"),
+        ({"learning": {"batch_size": 2**40, "min_episodes": 1}}, "learning.batch_size"),
+        ({"learning": {"replay": {"capacity": 2**50}}}, "learning.replay.capacity"),
+    ],
+)
+def test_what_no_memory_has_room_for_is_a_sentence_that_names_the_setting(changes, named, tmp_path):
+    with pytest.raises(BathysphereError, match=rf"(?s)(memory|MB).*{re.escape(named)}"):
+        run(small_config(**changes), tmp_path / "run")
+
+
+def test_a_run_whose_folder_is_moved_says_so_and_goes_on_where_it_is(tmp_path):
+    path, other = tmp_path / "run", tmp_path / "elsewhere"
+
+    def move(episode, progress):
+        if progress.episodes >= 30 and not other.exists():
+            path.rename(other)
+
+    saves = small_config(checkpoint={"seconds": 1e-6})
+    with pytest.raises(BathysphereError, match="is gone: it was moved or deleted"):
+        run(saves, path, on_episode=move)
+    assert not path.exists()
+    assert resume(other)["stopped_by"] == "steps"
 
 
 def test_listing_tells_finished_unfinished_running_and_damaged(finished, tmp_path):

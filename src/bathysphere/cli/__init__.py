@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
 import traceback
 from importlib.metadata import version
+from pathlib import Path
 
-from bathysphere.errors import BathysphereError, did_you_mean, printable
+from bathysphere.errors import BathysphereError, did_you_mean, lacks_memory, printable
+from bathysphere.signals import ENDING, listening
 
 # verb -> (module with `run(argv) -> int`, one line of help)
 VERBS: dict[str, tuple[str, str]] = {
@@ -45,20 +49,46 @@ def main(argv: list[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed (>&-)
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (until the process ends)
     try:
-        return _dispatch(arguments)
-    except BathysphereError as error:
-        if debug:
-            traceback.print_exc()
-        sys.stderr.write(f"error: {printable(str(error))}\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        return 130
+        with listening(signal.default_int_handler, ENDING):
+            try:
+                return _dispatch(arguments)
+            finally:
+                sys.stdout.flush()
     except BrokenPipeError:
         # The reader (head, less) has seen enough. Give Python's own flush at exit nowhere to fail.
         sys.stdout = None
         return 0
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    except Exception as error:
+        if (told := _told(error)) is None:
+            raise
+        if debug:
+            traceback.print_exc()
+        sys.stderr.write(f"error: {printable(told)}\n")
+        return 2
+
+
+def _told(error: Exception) -> str | None:
+    """Returns what a person is told of an error; None if it is a fault of ours."""
+    if isinstance(error, BathysphereError):
+        return str(error)
+    if lacks_memory(error):
+        return (
+            "There is not enough memory. Most of it is taken by what is done at once (batch, workers, jobs), by "
+            "searches (passes, max-expansions, width), by networks and by large worlds: lower one of them."
+        )
+    if isinstance(error, RuntimeError) and "cannot cache function" in str(error):
+        return "No folder for compiled code can be written. Name one in the environment: NUMBA_CACHE_DIR=FOLDER."
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f" {error.filename}"
+        return f"The system refuses to read or write{where}: {error.strerror or error}."
+    return None
 
 
 def _without_imports(arguments: list[str]) -> tuple[list[str], list[str]]:

@@ -9,6 +9,7 @@ from bathysphere.domains import DeepSeaConfig, DomainConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
 from bathysphere.planning import PlannerSettings, SearchConfig
+from bathysphere.storage.plain import check_numbers
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 MEMORY, NETWORK, ENSEMBLE = "memory", "network", "ensemble"
@@ -126,6 +127,7 @@ class RunConfig:
     """How play is divided among workers."""
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if self.steps < 1:
             raise BathysphereError(f"steps is {self.steps}; expected at least 1.")
         if self.log_every < 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import signal
 import threading
 import time
 from collections import deque
@@ -16,6 +15,7 @@ from queue import SimpleQueue
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayedBlock
 from bathysphere.planning.transport import packed, pickled, portable, unpacked
+from bathysphere.signals import left_to_parent
 
 _MOST_TRIES = 20  # of a block whose processes die
 _SHORT = 0.1  # seconds: blocks that take less are ordered ahead
@@ -160,7 +160,7 @@ class _Process:
 
 def _serve(pipe: Connection, packed_player: bytes) -> None:
     """Plays blocks until it is killed: all that a process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that gives the orders
+    left_to_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     orders: SimpleQueue[tuple[int, bytes]] = SimpleQueue()
     threading.Thread(target=_read, args=(pipe, orders), daemon=True).start()

@@ -10,6 +10,9 @@ from bathysphere.learning.masks import MaskConfig
 from bathysphere.learning.replay import ReplayConfig
 from bathysphere.learning.targets import TargetKind
 
+LEAST_STEPS = 0.001  # per update
+MOST_STEPS = 10**6  # that are summed for a target
+
 
 @dataclass(frozen=True)
 class LearningConfig:
@@ -53,16 +56,19 @@ class LearningConfig:
     def __post_init__(self) -> None:
         if self.max_steps is not None and self.max_steps < 1:
             raise BathysphereError(f"learning.max_steps is {self.max_steps}; expected at least 1 (or none).")
-        if self.num_steps < 1 or self.renew_every < 1:
+        if not 1 <= self.num_steps <= MOST_STEPS or self.renew_every < 1:
             raise BathysphereError(
                 f"learning.num_steps is {self.num_steps} and learning.renew_every {self.renew_every}; expected at "
-                "least 1."
+                f"least 1, and at most {MOST_STEPS:,} steps."
             )
         if self.graph_states < 0:
             raise BathysphereError(f"learning.graph_states is {self.graph_states}; expected at least 0.")
         if self.batch_size < 1:
             raise BathysphereError(f"learning.batch_size is {self.batch_size}; expected at least 1.")
-        if self.steps_per_update <= 0:
-            raise BathysphereError(f"learning.steps_per_update is {self.steps_per_update}; expected more than 0.")
+        if not self.steps_per_update >= LEAST_STEPS:
+            raise BathysphereError(
+                f"learning.steps_per_update is {self.steps_per_update}; expected at least {LEAST_STEPS}, which is a "
+                "thousand updates a step."
+            )
         if not 0 <= self.hindsight <= 1:
             raise BathysphereError(f"learning.hindsight is {self.hindsight}; expected a probability.")

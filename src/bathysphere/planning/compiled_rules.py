@@ -32,7 +32,7 @@ from bathysphere.planning.graph.steps import (
     make_step,
     select,
 )
-from bathysphere.planning.planner import TableValues, Values, Work
+from bathysphere.planning.planner import TableValues, Values, Work, not_finite
 
 _NUMBERS = types.Array(types.float64, 1, "C")
 _BYTES = types.Array(types.uint8, 1, "C")
@@ -173,10 +173,7 @@ def _stands_for(owner: object, fast: str, *slow: str) -> bool:
 def explain(status: int, num_categories: int) -> BathysphereError:
     """Returns the error that compiled code came back with."""
     if status == NOT_FINITE:
-        return BathysphereError(
-            "The table of values holds numbers that are not finite. If this came with training, lower the learning "
-            "rate."
-        )
+        return not_finite("The table of values holds numbers that are")
     return BathysphereError(
         f"category in the domain's compiled_rules returned a number outside 0 to {num_categories - 1}; expected the "
         "category that observe returns. bathysphere.testing.check_domain compares the two."

@@ -19,6 +19,7 @@ _NUMBERS = (
     "episode_penalty",
     "path_penalty",
 )
+MOST_PASSES = 10**9  # before a step; compiled code counts with them
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ class SearchConfig(PlannerSettings):
         if self.final_risk is not None:
             find_risk_measure(self.final_risk)
         find_bonus(self.bonus)
-        if self.passes < 1:
-            raise BathysphereError(f"search.passes is {self.passes}; expected at least 1.")
+        if not 1 <= self.passes <= MOST_PASSES:
+            raise BathysphereError(f"search.passes is {self.passes}; expected 1 to {MOST_PASSES:,}.")
         if self.num_subsampled is not None and self.num_subsampled < 1:
             raise BathysphereError(f"search.num_subsampled is {self.num_subsampled}; expected at least 1 (or none).")
         if self.final_ties not in ("highest", "random"):

@@ -18,7 +18,7 @@ from bathysphere.planning.episode_values import EpisodeValues, checked_values
 from bathysphere.planning.graph import kernels
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.graphs import Graphs
-from bathysphere.planning.planner import MODEL_ERRORS, PolicyValues, Values, Work
+from bathysphere.planning.planner import MODEL_ERRORS, PolicyValues, Values, Work, not_finite
 from bathysphere.planning.real_steps import MadeSteps, take_steps
 
 
@@ -163,10 +163,7 @@ class BatchedExpansion:
         if priors is not None:
             graphs.arena.priors[slots, states] = checked_priors(priors, num_new, graphs.sizes.num_priors)
         if not self._store(graphs.arena, slots, states, checked):
-            raise BathysphereError(
-                "values.evaluate returned numbers that are not finite. If this came with training, lower the learning "
-                "rate."
-            )
+            raise not_finite("values.evaluate returned numbers that are")
         work.seconds["network"] += t2 - t1
         work.seconds["insert"] += clock() - t2 + t1 - t0
 
@@ -213,10 +210,7 @@ def checked_priors(priors: NDArray[Any], num_states: int, num_actions: int) -> N
             f"{(num_states, num_actions)}."
         )
     if not (np.isfinite(array) & (array >= 0)).all():
-        raise BathysphereError(
-            "values.evaluate_with_policy returned probabilities that are negative or not finite. If this came with "
-            "training, lower the learning rate."
-        )
+        raise not_finite("values.evaluate_with_policy returned probabilities that are negative or")
     return array
 
 

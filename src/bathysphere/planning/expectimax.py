@@ -21,7 +21,7 @@ from bathysphere.planning.graph import chance, kernels
 from bathysphere.planning.graph.arena import Sizes
 from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.inspect import RootReport
-from bathysphere.planning.planner import Values, Work, num_drawn_members, register_planner
+from bathysphere.planning.planner import Values, Work, not_finite, num_drawn_members, register_planner
 from bathysphere.planning.real_steps import take_steps
 from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
@@ -256,10 +256,7 @@ class Expectimax:
         answer = self.values.evaluate(self.domain.observe(self.graphs.states(rows)))
         checked = checked_values(answer, num_new, self.graphs.sizes.num_members)
         if not kernels.store_values(self.graphs.arena, slots, states, checked):
-            raise BathysphereError(
-                "values.evaluate returned numbers that are not finite. If this came with training, lower the learning "
-                "rate."
-            )
+            raise not_finite("values.evaluate returned numbers that are")
         self.work.network_calls += num_new
         self.work.network_batches += 1
         self.work.seconds["network"] += time.perf_counter() - before

@@ -20,7 +20,7 @@ from bathysphere.planning.episode import Episode
 from bathysphere.planning.graph.risk import check_measure, find_risk_measure, no_number
 from bathysphere.planning.graph.scoring import choose_by_values
 from bathysphere.planning.inspect import RootReport
-from bathysphere.planning.planner import ActionValues, Values, Work, num_drawn_members, register_planner
+from bathysphere.planning.planner import ActionValues, Values, Work, not_finite, num_drawn_members, register_planner
 from bathysphere.planning.real_steps import take_steps
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
@@ -225,10 +225,7 @@ class NoPlanner:
                 f"values.evaluate_actions returned shape {answer.shape}; expected [n, A, E] = {expected}."
             )
         if not np.isfinite(answer).all():
-            raise BathysphereError(
-                "values.evaluate_actions returned numbers that are not finite. If this came with training, lower the "
-                "learning rate."
-            )
+            raise not_finite("values.evaluate_actions returned numbers that are")
         return np.ascontiguousarray(answer, np.float64)
 
     def _start(self, slots: NDArray[np.intp]) -> None:

@@ -272,3 +272,12 @@ def num_drawn_members(wanted: int | None, values: Values) -> int:
             "Lower it, or train more members."
         )
     return wanted or values.num_members
+
+
+def not_finite(what: str) -> BathysphereError:
+    """Returns the error of numbers that planning cannot compare; `what` are they, up to the word "not"?"""
+    return BathysphereError(
+        f"{what} not finite. If this came with training, lower the learning rate (optimiser.learning_rate); if it came "
+        "at once, values.scale, values.init_scale, values.prior_scale, search.risk_coef or a reward of the world is "
+        "too large."
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import signal
-import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future
 from concurrent.futures import wait as wait_for_answers
@@ -19,6 +18,7 @@ import torch
 from bathysphere.puzzles.player import LevelPlayer
 from bathysphere.puzzles.solving import Done, Effort, Solver, Solving, Task
 from bathysphere.scale.cluster import Cluster
+from bathysphere.signals import OF_TERMINAL, listening
 
 _LOOK_SECONDS = 0.5  # that work on a cluster is waited for
 _GRACE_SECONDS = 5.0  # for a process that has closed its pipe to say how it ended
@@ -133,7 +133,7 @@ def _started(agent: str, effort: Effort, jobs: int) -> Iterator[list[_Worker]]:
     threads = max(torch.get_num_threads() // jobs, 1)
     workers: list[_Worker] = []
     try:
-        with _ignoring_interrupts():
+        with listening(signal.SIG_IGN, OF_TERMINAL):  # inherited: interrupts are for this process
             for number in range(1, jobs + 1):
                 pipe, theirs = context.Pipe()
                 order = theirs, agent, effort, threads
@@ -146,19 +146,6 @@ def _started(agent: str, effort: Effort, jobs: int) -> Iterator[list[_Worker]]:
         for worker in workers:
             worker.process.kill()  # it has nothing to tidy up
             worker.process.join()
-
-
-@contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Processes that are started meanwhile go on ignoring Ctrl-C, which is for this one."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _serve(pipe: Connection, agent: str, effort: Effort, threads: int) -> None:

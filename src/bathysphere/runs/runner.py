@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -14,10 +13,10 @@ from typing import Any, Protocol
 from bathysphere.config.convert import config_hash
 from bathysphere.config.run import RunConfig
 from bathysphere.domains.base import Observer
-from bathysphere.errors import BathysphereError
+from bathysphere.errors import BathysphereError, room_for
 from bathysphere.learning.learner import Learner
 from bathysphere.learning.progress import Progress
-from bathysphere.runs.build import make_trainer
+from bathysphere.runs.build import make_trainer, memory_settings
 from bathysphere.runs.callbacks import OnEpisode
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.lineage import Lineage
@@ -25,6 +24,7 @@ from bathysphere.runs.metrics import Meter, MetricsWriter, Row, read_rows
 from bathysphere.runs.observers import Observers
 from bathysphere.runs.report import report_on
 from bathysphere.runs.workers import Workers, check_workers
+from bathysphere.signals import ENDING, listening
 from bathysphere.storage.checkpoint import Checkpoint, CheckpointStore
 from bathysphere.storage.files import read_json, write_json
 from bathysphere.storage.state import prefixed, require, section
@@ -146,7 +146,7 @@ class _Run:
                 self.directory.save_config(self.config)
                 write_json(self.directory.versions_file, collect_versions())
             self.directory.result_file.unlink(missing_ok=True)
-            with _signals() as interrupted, self._shown():
+            with _signals() as interrupted, self._shown(), room_for("training", memory_settings(self.config)):
                 self._began = time.perf_counter()
                 stopped_by = self._train(interrupted)
             result = self._result(stopped_by)
@@ -247,6 +247,11 @@ class _Run:
         return None
 
     def _save(self) -> None:
+        if not self.directory.config_file.exists():
+            raise BathysphereError(
+                f"{self.directory.path} is gone: it was moved or deleted while the run went on, which ends here. A run "
+                "that was moved can go on where it is now, with --resume."
+            )
         self.writer.flush()
         arrays = {
             **self.trainer.state_dict(),
@@ -309,25 +314,12 @@ class _Run:
 
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """Turns SIGINT and SIGTERM into an event; the second of them acts as usual."""
+    """Turns SIGINT, SIGHUP and SIGTERM into an event; the second of them acts as usual."""
     interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted  # only the main thread may listen
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in numbers}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
     def listen(number: int, frame: object) -> None:
         interrupted.set()
         restore()
 
-    for number in numbers:
-        signal.signal(number, listen)
-    try:
+    with listening(listen, ENDING) as restore:
         yield interrupted
-    finally:
-        restore()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -11,13 +12,20 @@ from typing import Any
 
 from bathysphere.errors import BathysphereError
 
+_GONE = (errno.ENOENT, errno.ESTALE)
+
 
 @contextmanager
 def writing(what: Path, advice: str) -> Iterator[None]:
-    """Turns a failure to write (full disk, no permission) into a sentence that ends with `advice`."""
+    """Turns a failure to write (full disk, no permission) into a sentence that ends with `advice`.
+
+    Unless the folder is gone: then there is nothing else to say.
+    """
     try:
         yield
     except OSError as error:
+        if error.errno in _GONE:
+            advice = "Its folder is gone: it was moved or deleted, or its disk was taken away."
         raise BathysphereError(f"Cannot write {what}: {error.strerror or error}. {advice}") from error
 
 

@@ -8,6 +8,7 @@ read, but decide nothing.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -17,6 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origi
 from bathysphere.errors import BathysphereError, nearest
 
 Kind = TypeVar("Kind")
+MOST = 2**63  # whole numbers are below it
 
 
 class Family(NamedTuple):
@@ -88,6 +90,28 @@ def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
             new = merge(old, new)  # another member of a family keeps nothing of this one's fields
         merged[key] = new
     return merged
+
+
+def check_numbers(value: Any, name: str = "") -> None:
+    """Refuses numbers that no setting can have: what is not finite, and whole numbers that machine code cannot hold.
+
+    Seconds may be infinite.
+
+    Args:
+      value: a dataclass, or anything inside one.
+      name: what errors call it.
+    """
+    if is_dataclass(value):
+        for field in fields(value):
+            check_numbers(getattr(value, field.name), f"{name}.{field.name}" if name else field.name)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            check_numbers(item, name)
+    elif isinstance(value, float) and not math.isfinite(value):
+        if value != math.inf or not name.endswith("seconds"):
+            raise BathysphereError(f"{name} is {value}; expected a finite number.")
+    elif isinstance(value, int) and not -MOST < value < MOST:
+        raise BathysphereError(f"{name} is {value}; expected a whole number below 2^63.")
 
 
 def translated(plain: Any, fields: Mapping[str, str], values: Mapping[str, Mapping[str, str]], path: str = "") -> Any:

@@ -6,7 +6,6 @@ import functools
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -15,6 +14,7 @@ from rich.console import Console
 
 from bathysphere.errors import BathysphereError
 from bathysphere.scale.cluster import Cluster
+from bathysphere.signals import ENDING, listening
 from bathysphere.studies.display import StudyDisplay
 from bathysphere.studies.folder import StudyFolder
 from bathysphere.studies.processes import Launch, ProcessHere, ProcessOnCluster
@@ -90,7 +90,7 @@ def run_study(
     console = Console(stderr=True, highlight=False)
     try:
         with (
-            _terminated_as_interrupted(),
+            listening(signal.default_int_handler, ENDING),
             _launching(ray, count) as launch,
             StudyDisplay(study, count, console) if show else nullcontext(_Nobody()) as display,
         ):
@@ -114,16 +114,3 @@ def _launching(ray: str | None, count: int) -> Iterator[Launch]:
         yield functools.partial(ProcessOnCluster, cluster)
     finally:
         cluster.close()
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Takes SIGTERM as Ctrl-C: save, then stop. Only the main thread may listen."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -9,6 +9,8 @@ from typing import Literal
 from bathysphere.errors import BathysphereError
 from bathysphere.values.registry import check_network
 
+MOST_LAYERS = 1000
+
 
 @dataclass(frozen=True)
 class ValuesConfig:
@@ -61,6 +63,11 @@ class ValuesConfig:
     def __post_init__(self) -> None:
         check_network(self.network)
         _positive(self, "num_members", "conv_layers", "conv_channels", "conv_kernel", "dense", "scale")
+        if self.conv_layers > MOST_LAYERS or len(self.hidden) > MOST_LAYERS:
+            raise BathysphereError(
+                f"values.conv_layers is {self.conv_layers} and values.hidden has {len(self.hidden)} sizes; expected at "
+                f"most {MOST_LAYERS} layers."
+            )
         if self.network == "mlp" and (not self.hidden or min(self.hidden) < 1):
             raise BathysphereError(
                 f"values.hidden must list at least one positive size for an mlp, got {self.hidden}; "

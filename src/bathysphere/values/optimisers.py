@@ -56,5 +56,6 @@ def build_optimiser(config: OptimiserConfig, parameters: Iterable[torch.nn.Param
         return torch.optim.RMSprop(parameters, rate, alpha=decay, eps=eps)
     raise BathysphereError(
         "optimiser.name delta works on tables only: a linear network without bias and l2, on a domain that "
-        "shows one category. Use tf_rmsprop, sgd, adam or rmsprop, or make the values linear without bias."
+        "shows one category, and with half_life, anneal_over, averaging and weight_decay off. Use tf_rmsprop, sgd, "
+        "adam or rmsprop, or make the values linear without bias."
     )

@@ -137,7 +137,8 @@ def generate_level(config: GeneratorConfig, seed: int, index: int = 0) -> Genera
                 return GeneratedLevel(*found, num_failed_calls)
     raise BathysphereError(
         f"No playable level in {config.max_calls * config.max_tries} rooms of {config.height}x{config.width} "
-        f"with {config.num_boxes} boxes. Take a larger board, fewer boxes or a longer walk."
+        f"with {config.num_boxes} boxes. Take a larger board, fewer boxes or a longer walk (walk_length), or look at "
+        "more of each room (max_states)."
     )
 
 

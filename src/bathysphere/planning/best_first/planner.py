@@ -42,7 +42,7 @@ from bathysphere.planning.episode_values import checked_values
 from bathysphere.planning.expansion import checked_answer
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.risk import check_measure, find_risk_measure
-from bathysphere.planning.planner import PolicyValues, Values, Work, refuse_chance, register_planner
+from bathysphere.planning.planner import PolicyValues, Values, Work, not_finite, refuse_chance, register_planner
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.planning.words import WordRows
@@ -269,7 +269,7 @@ class BestFirst:
         work.network_calls += len(records)
         work.network_batches += 1
         if not self._kernels["store_values"](self.store, self._rules, records, checked, log_policy):
-            raise _not_finite()
+            raise not_finite("values.evaluate, the risk measure or the order (search.weight) returned a number that is")
         work.seconds["network"] += t2 - t1
         work.seconds["insert"] += clock() - t2 + t1 - t0
 
@@ -289,7 +289,7 @@ class BestFirst:
         self.work.network_calls += network_calls
         self.work.network_batches += model_calls
         if status == compiled_rules.NOT_FINITE:
-            raise _not_finite()
+            raise not_finite("values.evaluate, the risk measure or the order (search.weight) returned a number that is")
         if status == compiled_rules.NO_SUCH_CATEGORY:
             raise compiled_rules.explain(status, len(table))
 
@@ -424,10 +424,3 @@ class BestFirst:
             arguments = store, rules, self._compiled, table, self._active, self._pending, self._new, _ROUNDS
             bound["run_compiled"] = direct(kernels.run_compiled, *arguments)
         return bound
-
-
-def _not_finite() -> BathysphereError:
-    return BathysphereError(
-        "values.evaluate, the risk measure or the order returned a number that is not finite. If this came with "
-        "training, lower the learning rate."
-    )

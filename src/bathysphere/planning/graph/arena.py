@@ -7,6 +7,7 @@ statistics) and a *tree* of nodes over it (several nodes may point at one state;
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -131,7 +132,7 @@ def _shapes(sizes: Sizes, states: int, nodes: int) -> dict[str, tuple[tuple[int,
 def arena_bytes(sizes: Sizes, states: int, nodes: int) -> int:
     """Returns the exact size in bytes of an arena with room for `states` and `nodes` per episode."""
     shapes = _shapes(sizes, states, nodes).values()
-    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
+    return sum(math.prod(map(int, shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
 def allocate(sizes: Sizes, states: int = FIRST_STATES, nodes: int = 4 * FIRST_STATES, *, memory_limit: int) -> Arena:
