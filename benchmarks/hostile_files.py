@@ -1,10 +1,13 @@
 """Counts what happens to checkpoints and agents whose fingerprints are right and whose content is not.
 
-python benchmarks/hostile_files.py [--runs deep-sea,sokoban] [--out FILE.json]
+python benchmarks/hostile_files.py [--runs deep-sea,agent:deep-sea] [--damages "a million,noise"] [--out FILE.json]
 
 For a few short runs, every array of the newest checkpoint is replaced in turn by each of `DAMAGES`, fingerprints are
 computed anew, and the run is continued in a process of its own. Allowed are a sentence, and a run that goes on with
 what it was given because it is possible. Not allowed: a signal, a hang, a traceback.
+
+The same is done to the arrays of agents and models that come with the package; an agent then plays an episode, and a
+model predicts some steps.
 """
 
 from __future__ import annotations
@@ -21,17 +24,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 from safetensors.numpy import load, save
 
 import bathysphere
+from bathysphere.agents.loading import shipped_agents
+from bathysphere.domains import Sokoban, SokobanConfig
+from bathysphere.domains.sokoban.generator import GeneratorConfig
+from bathysphere.models.learned import load_model
+from bathysphere.models.model_file import read_model, shipped_models
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.storage.checkpoint import META, STATE, WEIGHTS
-from bathysphere.storage.tensors import header_fingerprint
+from bathysphere.storage.tensors import fingerprint, header_fingerprint, write_arrays
 
 MORE_STEPS = 400  # that a run with a damaged checkpoint is to go on for
 SECONDS = 20.0  # of processor time, after which it counts as hanging
@@ -76,6 +86,10 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "blocks": ("deep-sea", {"domain": {"size": 8}, "steps": 400, "scale": {"block": 4, "distance": 2}}),
     "sokoban-blocks": ("sokoban", SMALL_SOKOBAN | {"steps": 600, "scale": {"block": 8, "distance": 2}}),
 }
+
+
+FILES = {f"agent:{name}": path for name, path in shipped_agents().items()}
+FILES |= {f"model:{name}": path for name, path in shipped_models().items()}
 
 
 def _constant(number: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
@@ -136,22 +150,32 @@ class Case(NamedTuple):
 def cases_of(checkpoint: Path) -> Iterator[Case]:
     """Yields everything that is done to a checkpoint."""
     for file in (WEIGHTS, STATE):
-        for array in sorted(load((checkpoint / file).read_bytes())):
-            for damage in DAMAGES:
-                yield Case(file, array, damage)
+        yield from cases_of_file(checkpoint / file)
 
 
-def damage_checkpoint(checkpoint: Path, case: Case) -> bool:
-    """Damages an array and makes the fingerprints right again; returns whether anything changed."""
-    path = checkpoint / case.file
+def cases_of_file(path: Path) -> Iterator[Case]:
+    """Yields everything that is done to one file."""
+    for array in sorted(load(path.read_bytes())):
+        for damage in DAMAGES:
+            yield Case(path.name, array, damage)
+
+
+def damaged(path: Path, case: Case) -> dict[str, NDArray[Any]] | None:
+    """Returns the arrays of a file, one of them damaged; None if that changes nothing."""
     arrays = load(path.read_bytes())
     before = arrays[case.array]
     with np.errstate(all="ignore"):
         after = np.ascontiguousarray(DAMAGES[case.damage](before))
     same = after.dtype == before.dtype and after.shape == before.shape
-    if same and after.tobytes() == before.tobytes():
+    return None if same and after.tobytes() == before.tobytes() else {**arrays, case.array: after}
+
+
+def damage_checkpoint(checkpoint: Path, case: Case) -> bool:
+    """Damages an array and makes the fingerprints right again; returns whether anything changed."""
+    path = checkpoint / case.file
+    if (arrays := damaged(path, case)) is None:
         return False
-    content = save({**arrays, case.array: after})
+    content = save(arrays)
     path.write_bytes(content)
     meta = json.loads((checkpoint / META).read_text())
     meta["files"][case.file] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
@@ -161,12 +185,17 @@ def damage_checkpoint(checkpoint: Path, case: Case) -> bool:
 
 def go_on(run_dir: Path, seconds: float = SECONDS) -> tuple[str, str]:
     """Continues a run in a process of its own; returns what became of it, and what it said."""
+    return ended(partial(_continue, run_dir), seconds)
+
+
+def ended(work: Callable[[], Any], seconds: float) -> tuple[str, str]:
+    """Does something in a process of its own; returns what became of it, and what it said."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
         signal.setitimer(signal.ITIMER_PROF, seconds)  # of the processor: the machine may be busy
-        code, told = _continue(run_dir)
+        code, told = _attempt(work)
         os.write(write, told[:2000].encode())
         os._exit(code)
     os.close(write)
@@ -186,16 +215,20 @@ def go_on(run_dir: Path, seconds: float = SECONDS) -> tuple[str, str]:
     return ("went on", "sentence", "traceback")[os.WEXITSTATUS(status)], told
 
 
-def _continue(run_dir: Path) -> tuple[int, str]:
-    config = RunDirectory.open(run_dir).load_config()
+def _attempt(work: Callable[[], Any]) -> tuple[int, str]:
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         try:
-            bathysphere.resume(run_dir, steps=config.steps + MORE_STEPS, pictures=False)
+            work()
         except bathysphere.BathysphereError as error:
             return 1, str(error)
         except BaseException as error:
             return 2, f"{type(error).__name__}: {error}"
     return 0, ""
+
+
+def _continue(run_dir: Path) -> None:
+    config = RunDirectory.open(run_dir).load_config()
+    bathysphere.resume(run_dir, steps=config.steps + MORE_STEPS, pictures=False)
 
 
 def prepare(name: str, folder: Path) -> Path:
@@ -222,23 +255,63 @@ def attack(run_dir: Path, folder: Path, wanted: Callable[[Case], bool] = lambda 
             yield case, *go_on(copy)
 
 
+def attack_file(path: Path, folder: Path, wanted: Callable[[Case], bool] = lambda case: True) -> Iterator[Any]:
+    """Yields each case of an agent or a model with what became of it and what was said."""
+    with safe_open(path, framework="numpy") as file:
+        headers = {key: json.loads(text) for key, text in file.metadata().items()}
+    use = play_episode if len(headers) == 1 else predict
+    outcome, told = ended(partial(use, path), 600.0)  # also compiles what is needed
+    if outcome != "went on":
+        raise SystemExit(f"{path} cannot be used even without damage: {outcome} {told}")
+    for case in filter(wanted, cases_of_file(path)):
+        if (arrays := damaged(path, case)) is None:
+            continue
+        for header in headers.values():
+            if "weights" in header:
+                header["weights"] = fingerprint(arrays)
+            if "sha256" in header:
+                header["sha256"] = header_fingerprint(header)
+        write_arrays(folder / path.name, arrays, headers)
+        yield case, *ended(partial(use, folder / path.name), SECONDS)
+
+
+def play_episode(path: Path) -> None:
+    """Lets an agent play."""
+    bathysphere.evaluate(path, 1, max_steps=20)
+
+
+def predict(path: Path) -> None:
+    """Lets a model predict steps of boards of its size."""
+    world = read_model(path).world
+    domain = Sokoban(SokobanConfig(generator=GeneratorConfig(height=world.height, width=world.width, num_boxes=2)))
+    load_model(path, domain).successors(domain.initial(8, np.random.default_rng(0)))
+
+
 def main() -> int:
     """Runs all cases, prints what is not allowed, and the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", default=",".join(RUNS), help="which runs to damage")
+    parser.add_argument("--runs", default=",".join([*RUNS, *FILES]), help="which runs, agents and models to damage")
     parser.add_argument("--array", default="", help="only arrays whose names contain this")
+    parser.add_argument("--damages", default=",".join(DAMAGES), help="which damages")
     parser.add_argument("--out", type=Path, help="write all cases to this JSON file")
     options = parser.parse_args()
+
+    def wanted(case: Case) -> bool:
+        return options.array in case.array and case.damage in options.damages.split(",")
+
     rows = []
     for name in options.runs.split(","):
         with tempfile.TemporaryDirectory() as folder:
-            run_dir = prepare(name, Path(folder))
-            for case, outcome, told in attack(run_dir, Path(folder), lambda case: options.array in case.array):
+            if name in RUNS:
+                cases = attack(prepare(name, Path(folder)), Path(folder), wanted)
+            else:
+                cases = attack_file(FILES[name], Path(folder), wanted)
+            for case, outcome, told in cases:
                 rows.append({"run": name, **case._asdict(), "outcome": outcome, "told": told})
                 if outcome not in ALLOWED:
                     print(f"{name} {case.array} {case.damage}: {outcome} {told}", flush=True)
         counts = Counter(row["outcome"] for row in rows if row["run"] == name)
-        print(f"{name}: {dict(counts)}", flush=True)
+        print(f"{name}: {sum(counts.values())} cases, {dict(counts)}", flush=True)
     if options.out:
         options.out.write_text(json.dumps(rows, indent=1))
     return int(any(row["outcome"] not in ALLOWED for row in rows))
