@@ -49,7 +49,11 @@ KINDS: dict[str, list[tuple[str, dict[str, Any]]]] = {
             "Dynamic-Obstacles-6x6",
         )
     ],
-    "ALE": [("ALE/Freeway-v5", {}), ("ALE/Freeway-v5", {"repeat_action_probability": 0.0, "obs_type": "ram"})],
+    "ALE": [
+        ("ALE/Freeway-v5", {}),
+        ("ALE/Freeway-v5", {"obs_type": "ram"}),
+        ("ALE/Freeway-v5", {"repeat_action_probability": 0.0, "obs_type": "ram"}),
+    ],
 }
 
 
@@ -61,7 +65,9 @@ def main() -> None:
         "",
         "*Made by `python benchmarks/compatibility.py`; do not edit.* Each environment was checked as `bathysphere "
         "check gymnasium:ID` does, by random walks. Refused ones are refused by `train` too, with the same sentence. "
-        "Worth knowing is what makes learning harder; [guide/check.md](../guide/check.md) explains the words.",
+        "Worth knowing is what makes learning harder; [guide/check.md](../guide/check.md) explains the words. "
+        "Worlds with chance are planned by `expectimax`: their outcomes are published by the environment, or counted "
+        "in runs.",
         "",
         f"Bathysphere {collect_versions().get('bathysphere', '')}, {_packages()}.",
     ]
@@ -90,6 +96,8 @@ def _why(found: WorldCheck) -> str:
     told = [
         f"`{each.name}`" + (f": {each.seen}" if each.is_wrong else "") for each in found.findings if each.name != "slow"
     ]
+    if (share := found.to_dict().get("chance")) is not None:
+        told.insert(0, f"chance in {share:.0%} of steps" + (";" if told else ""))
     return " ".join(told).replace("|", "\\|")
 
 

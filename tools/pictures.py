@@ -20,7 +20,7 @@ import numpy as np
 import bathysphere
 from bathysphere.cli import main as bathysphere_command
 from bathysphere.domains import DeepSea, DeepSeaConfig
-from bathysphere.domains.base import FinishedEpisode
+from bathysphere.domains.observing import FinishedEpisode
 from bathysphere.planning.graph.risk import find_risk_measure
 from bathysphere.plots import BLUE, ORANGE
 

@@ -11,7 +11,7 @@ from typing import Any
 from bathysphere.compiling import announcing
 from bathysphere.config.convert import differences, override
 from bathysphere.config.start import explained, find_start
-from bathysphere.domains.base import Observer
+from bathysphere.domains.observing import Observer
 from bathysphere.domains.worlds import hand_over
 from bathysphere.errors import BathysphereError
 from bathysphere.runs import runner

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import FinishedEpisode
+from bathysphere.domains.observing import FinishedEpisode
 from bathysphere.learning.progress import Progress
 from bathysphere.planning import Episode
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Observed, Observer
+from bathysphere.domains.base import Observed
+from bathysphere.domains.observing import Observer
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.learner import Learner
 from bathysphere.planning import Episode

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from bathysphere.config.convert import config_hash
 from bathysphere.config.run import RunConfig
-from bathysphere.domains.base import Observer
+from bathysphere.domains.observing import Observer
 from bathysphere.errors import BathysphereError, room_for
 from bathysphere.learning.learner import Learner
 from bathysphere.learning.progress import Progress

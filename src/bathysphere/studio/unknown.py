@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.config.saved import open_checkpoints
-from bathysphere.domains.base import Domain, MapsOfTraining, Observed, StateMap, States, TrainingMap, WithMaps
+from bathysphere.domains.base import Domain, Observed, StateMap, States, WithMaps
+from bathysphere.domains.observing import MapsOfTraining, TrainingMap
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.state import section
 from bathysphere.studio.agents import Known

@@ -20,7 +20,6 @@ from bathysphere.domains.base import (
     CompiledRules,
     DomainConfig,
     ObservationSpec,
-    Observer,
     StateMap,
     States,
     Successors,
@@ -28,6 +27,7 @@ from bathysphere.domains.base import (
 )
 from bathysphere.domains.deep_sea.picture import draw_dive
 from bathysphere.domains.deep_sea.uncertainty import MAX_SIDE, UncertaintyMaps
+from bathysphere.domains.observing import Observer
 from bathysphere.domains.registry import register_domain
 from bathysphere.errors import BathysphereError
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import FinishedEpisode, States, TrainingMap
+from bathysphere.domains.base import States
+from bathysphere.domains.observing import FinishedEpisode, TrainingMap
 from bathysphere.plots import GOLD, INK, ROCK
 from bathysphere.storage.state import require
 

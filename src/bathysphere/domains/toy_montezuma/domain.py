@@ -12,12 +12,12 @@ from bathysphere.domains.base import (
     DomainConfig,
     Features,
     ObservationSpec,
-    Observer,
     StateMap,
     States,
     Successors,
     as_rows,
 )
+from bathysphere.domains.observing import Observer
 from bathysphere.domains.registry import register_domain
 from bathysphere.domains.toy_montezuma import rules, tiles
 from bathysphere.domains.toy_montezuma.maps import CHARACTERS, DOOR, FLOOR, KEY, load_map

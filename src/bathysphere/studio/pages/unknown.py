@@ -8,7 +8,7 @@ import numpy as np
 from nicegui import ui
 from PIL import Image
 
-from bathysphere.domains.base import TrainingMap
+from bathysphere.domains.observing import TrainingMap
 from bathysphere.domains.presentation import picture_of, text_of
 from bathysphere.errors import BathysphereError
 from bathysphere.studio.agents import Known, agent_in, start_states
