@@ -1,8 +1,9 @@
 """Kills workers and learners of a run on Ray at random moments, and compares it with a run that nothing happened to.
 
 python benchmarks/scale_kills.py --kills 50 --seed 0
+python benchmarks/scale_kills.py --world deep-sea --kills 50 --steps 1500000
 
-A run of Toy Montezuma is begun and resumed, each time on Ray with another number of workers. At random moments a
+A run is begun and resumed, each time on Ray with another number of workers. At random moments a
 worker of it (two of three times) or the learner itself is ended with SIGKILL. The end must have the weights, the replay
 and the metrics of the same run in one process, bit for bit.
 """
@@ -25,7 +26,11 @@ from safetensors.numpy import load_file
 
 from bathysphere.runs.metrics import TIME_COLUMNS, last_row, read_rows
 
-FLAGS = ["--batch", "8", "--domain.max-steps", "100", "--scale.block", "8", "--log-every", "2000", "--no-pictures"]
+FLAGS = ["--batch", "8", "--scale.block", "8", "--no-pictures"]
+WORLDS = {
+    "toy-montezuma": ["--domain.max-steps", "100", "--log-every", "2000"],
+    "deep-sea": ["--domain.size", "30", "--log-every", "5000"],
+}
 LONGEST = 8.0  # seconds between two kills
 
 
@@ -63,13 +68,14 @@ def end_of(run: Path) -> tuple[dict[str, np.ndarray], list[dict]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--world", choices=WORLDS, default="toy-montezuma")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--steps", type=int, default=400_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     random.seed(options.seed)
     folder = Path(tempfile.mkdtemp())
-    words = ["toy-montezuma", *FLAGS, "--steps", str(options.steps)]
+    words = [options.world, *WORLDS[options.world], *FLAGS, "--steps", str(options.steps)]
     assert train(*words, "--run-dir", str(folder / "whole")).wait() == 0
     run = folder / "run"
     kills = {"worker": 0, "learner": 0}

@@ -201,6 +201,32 @@ def test_nobody_answers(tmp_path):
         assert "Traceback" not in said
 
 
+def test_a_cluster_that_asks_for_a_token(tmp_path):
+    code = """
+        import sys, ray
+        ray.init("local", num_cpus=1, include_dashboard=False, object_store_memory=80 * 2**20, log_to_driver=False)
+        print(ray.get_runtime_context().gcs_address, flush=True)
+        sys.stdin.read()
+        """
+    names = ("RAY_AUTH_MODE", "RAY_ADDRESS")
+    plain = {name: value for name, value in os.environ.items() if name not in names} | {"HOME": str(tmp_path / "other")}
+    with_token = {**plain, "HOME": str(tmp_path), "RAY_AUTH_MODE": "token"}  # Ray keeps its token there
+    command = [sys.executable, "-c", dedent(code)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=with_token, **pipes) as head:
+        address = head.stdout.readline().strip()
+        words = ["train", "deep-sea", "--domain.size", "6", "--steps", "200", "--no-pictures", "--workers", "1"]
+        command = [sys.executable, "-m", "bathysphere", *words, "--ray", address, "--run-dir", str(tmp_path / "run")]
+        refused, joined = (
+            subprocess.run(command, capture_output=True, text=True, check=False, env=env) for env in (plain, with_token)
+        )
+        head.stdin.close()
+    assert refused.returncode == 2
+    assert "set RAY_AUTH_MODE=token here" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert joined.returncode == 0, joined.stderr
+
+
 def test_another_version_of_ray(cluster, tmp_path):
     code = """
         import sys, ray

@@ -144,16 +144,28 @@ def _connect(ray: Any, address: str, num_workers: int, gpus: float) -> None:
     quiet = {"logging_level": "ERROR", "log_to_driver": False}
     if address == LOCAL:
         own = {"num_cpus": num_workers, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
-        ray.init(address=LOCAL, **own, **quiet)
+        try:
+            ray.init(address=LOCAL, **own, **quiet)
+        except Exception as error:  # Ray raises just that where a machine is too slow
+            raise BathysphereError(
+                f"Ray could not be started on this machine: {_first_line(error)} Try again when it has less to do, "
+                "or leave out --ray: --workers alone plays in processes."
+            ) from error
         return
     _check_reachable(address)
     try:
         ray.init(address=address, **quiet)
-    except (RuntimeError, ValueError, OSError) as error:
+    except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         if "ersion mismatch" in str(error):
             raise BathysphereError(
                 f"The cluster at {address} has another version of Ray or Python than this process. Install the same "
                 f"ones everywhere. Ray says: {' '.join(str(error).split())}"
+            ) from error
+        if "ailed to connect" in str(error) or isinstance(error, ray.exceptions.AuthenticationError):
+            raise BathysphereError(
+                f"Ray could not join the cluster at {address}: {_first_line(error)} If the cluster asks for a token "
+                "(Ray says so above), set RAY_AUTH_MODE=token here, and give all machines the same token ('ray "
+                "get-auth-token' prints it)."
             ) from error
         raise BathysphereError(
             f"There is no Ray cluster at {address}: {_first_line(error)} Start one with 'ray start --head', and join "
