@@ -81,6 +81,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "learned-model": ("sokoban-learned-model", SMALL_SOKOBAN | {"steps": 300, "search": {"passes": 5}}),
     "no-planner": ("deep-sea-no-planner", {"domain": {"size": 8}, "steps": 400}),
     "memory": ("deep-sea-memory", {"domain": {"size": 8}, "steps": 400}),
+    "relevance": ("toy-montezuma", {"domain": {"map": "one-room"}, "steps": 600, "batch": 4, "model": "relevance"}),
     "network": ("deep-sea", {"domain": {"size": 5}, "steps": 300, "batch": 4, "model": "network"}),
     "ensemble": ("deep-sea", {"domain": {"size": 5}, "steps": 300, "batch": 4, "model": "ensemble"}),
     "blocks": ("deep-sea", {"domain": {"size": 8}, "steps": 400, "scale": {"block": 4, "distance": 2}}),

@@ -167,7 +167,7 @@ def test_where_nothing_counts_as_won_the_return_is_what_is_told(deep_sea_run):
 
 
 def test_model_risk_is_for_runs_whose_model_does_not_know_everything(deep_sea_run, tmp_path):
-    with pytest.raises(BathysphereError, match="model memory or ensemble"):
+    with pytest.raises(BathysphereError, match="model memory, relevance or ensemble"):
         evaluate(deep_sea_run, 10, model_risk=-1.0)
     run(replace(small_config(), model="memory", steps=20), tmp_path / "run", pictures=False)
     one, other = (evaluate(tmp_path / "run", 10, model_risk=model_risk) for model_risk in (20.0, -20.0))

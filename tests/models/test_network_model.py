@@ -286,5 +286,5 @@ def test_the_sign_of_model_risk_decides_about_the_unknown(model_risk, action):
 
 
 def test_model_risk_needs_a_model_that_does_not_know_everything():
-    with pytest.raises(BathysphereError, match="needs the model memory or ensemble"):
+    with pytest.raises(BathysphereError, match="needs the model memory, relevance or ensemble"):
         override(find_preset("deep-sea"), {"model": "network", "search": {"model_risk": 1.0}})

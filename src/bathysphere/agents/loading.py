@@ -10,13 +10,14 @@ import numpy as np
 
 from bathysphere.agents import agent_file
 from bathysphere.agents.agent import Agent
-from bathysphere.config.run import ENSEMBLE, LEARNT, MEMORY, RunConfig
+from bathysphere.config.run import ENSEMBLE, LEARNT, MEMORY, RELEVANCE, RunConfig
 from bathysphere.config.saved import CONFIG, MODEL, check_is_run, load_config, open_checkpoints
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, LearningModel, Model, ObservationSpec
 from bathysphere.domains.worlds import hand_over
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.models.memory import MemoryModel
+from bathysphere.models.relevance import RelevanceModel
 from bathysphere.planning import SearchConfig
 from bathysphere.storage.state import section
 from bathysphere.storage.tensors import files_in, fingerprint
@@ -134,13 +135,15 @@ def begin_model(config: RunConfig, domain: Domain, values: Ensemble) -> Learning
 
 
 def _make_learnt(config: RunConfig, domain: Domain, spread: float) -> LearningModel:
+    num_members = config.values.num_members
     if config.model == MEMORY:
-        num_actions, num_members = len(domain.action_names), config.values.num_members
-        return MemoryModel(domain.state_size, num_actions, num_members, spread, config.seed)
+        return MemoryModel(domain.state_size, len(domain.action_names), num_members, spread, config.seed)
+    if config.model == RELEVANCE:
+        return RelevanceModel(domain, num_members, spread, config.seed)
     from bathysphere.models.network_model import EnsembleModel, NetworkModel  # imports PyTorch
 
     if config.model == ENSEMBLE:
-        return EnsembleModel(domain, config.seed, config.values.num_members, spread)
+        return EnsembleModel(domain, config.seed, num_members, spread)
     return NetworkModel(domain, config.seed)
 
 

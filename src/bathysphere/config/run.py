@@ -12,8 +12,9 @@ from bathysphere.planning import PlannerSettings, SearchConfig
 from bathysphere.storage.plain import check_numbers
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
-MEMORY, NETWORK, ENSEMBLE = "memory", "network", "ensemble"
-LEARNT = (MEMORY, NETWORK, ENSEMBLE)  # models of a run that it learns while acting
+MEMORY, NETWORK, ENSEMBLE, RELEVANCE = "memory", "network", "ensemble", "relevance"
+LEARNT = (MEMORY, NETWORK, ENSEMBLE, RELEVANCE)  # models of a run that it learns while acting
+PARTIAL = (MEMORY, RELEVANCE, ENSEMBLE)  # of them, those that know what they do not know
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,9 @@ class RunConfig:
     """The world."""
     model: str | None = None
     """What planning believes happens: a learned model, by the name of a shipped one or its file; or one that is learnt
-    while acting: memory (what has happened so far, and nothing else), network, or ensemble (of
-    networks, which know what they disagree about). None: the world's own rules. Steps
-    that are made always follow the rules."""
+    while acting: memory (what has happened so far, and nothing else), relevance (a memory that believes it of all
+    states that are alike in the bytes that matter), network, or ensemble (of networks, which know what they disagree
+    about). None: the world's own rules. Steps that are made always follow the rules."""
     search: PlannerSettings = field(default_factory=SearchConfig)
     """How episodes are planned."""
     values: ValuesConfig = field(default_factory=ValuesConfig)
@@ -145,9 +146,10 @@ class RunConfig:
             )
         if self.start_from is not None and self.values.num_towers:
             raise BathysphereError("start_from and values.num_towers both say where weights come from; leave one out.")
-        if getattr(self.search, "model_risk", 0.0) and self.model not in (MEMORY, ENSEMBLE):
+        if getattr(self.search, "model_risk", 0.0) and self.model not in PARTIAL:
             raise BathysphereError(
-                "search.model_risk is about what a model does not know; it needs the model memory or ensemble."
+                "search.model_risk is about what a model does not know; it needs the model "
+                f"{', '.join(PARTIAL[:-1])} or {PARTIAL[-1]}."
             )
         drawn = getattr(self.search, "num_subsampled", None)
         if drawn is not None and drawn > self.values.num_members:

@@ -66,8 +66,8 @@ class BlockTrainer(Learner):
             )
         if isinstance(model, AskedModel):
             raise BathysphereError(
-                "The models network and ensemble learn from every step when it is made, so they cannot be used in "
-                "blocks, which are planned with what was known before. Leave out scale.block and the workers, or use "
+                "The models relevance, network and ensemble learn from every step when it is made, so they cannot be used "
+                "in blocks, which are planned with what was known before. Leave out scale.block and the workers, or use "
                 "the model memory, which learns from whole episodes."
             )
         self._distance = distance

@@ -28,6 +28,7 @@ class MemoryModel:
     def __init__(self, state_size: int, num_actions: int, num_members: int, spread: float, seed: int) -> None:
         self._unknown = UnknownValues(num_actions, num_members, spread, seed)
         self._row: dict[bytes, int] = {}  # of each state seen
+        self._seen: States = np.zeros((_FIRST_ROOM, state_size), np.uint8)  # these states
         self._known = np.zeros((_FIRST_ROOM, num_actions), np.bool_)
         self._outcomes = Successors(*map(np.zeros_like, Successors.empty(_FIRST_ROOM, num_actions, state_size)))
 
@@ -42,6 +43,11 @@ class MemoryModel:
 
     def imagine(self, states: States) -> Imagined:
         """Returns what is known of `states`, uint8 [n, S], and what the rest is worth to each member."""
+        answer, is_known = self._recall(states)
+        return Imagined(answer, is_known, self._unknown.where(~is_known, states))
+
+    def _recall(self, states: States) -> tuple[Successors, NDArray[np.bool_]]:
+        """Returns what has happened in `states`, and which of it has."""
         answer = Successors.empty(len(states), self._known.shape[1], states.shape[1])
         rows = np.array([self._row.get(state.tobytes(), -1) for state in states], np.int64)
         is_known = self._known[rows] & (rows >= 0)[:, None]
@@ -52,7 +58,7 @@ class MemoryModel:
         answer.states[~is_known] = np.broadcast_to(states[:, None], answer.states.shape)[~is_known]
         for part in answer[1:]:
             part[~is_known] = 0
-        return Imagined(answer, is_known, self._unknown.where(~is_known, states))
+        return answer, is_known
 
     def learn(self, states: States, actions: NDArray[np.integer], outcomes: Successors) -> None:
         """Remembers steps: `actions` [n] in `states`, uint8 [n, S], had `outcomes`, arrays without an action axis."""
@@ -60,6 +66,7 @@ class MemoryModel:
         for k, state in enumerate(states):
             rows[k] = self._row.setdefault(state.tobytes(), len(self._row))
         self._make_room(len(self._row))
+        self._seen[rows] = states
         self._known[rows, actions] = True
         remembered: Any
         for remembered, part in zip(self._outcomes, outcomes, strict=True):
@@ -76,16 +83,15 @@ class MemoryModel:
             larger[:room] = array
             return larger
 
-        self._known = grown(self._known)
+        self._seen, self._known = grown(self._seen), grown(self._known)
         self._outcomes = Successors(*(grown(part) for part in self._outcomes))
 
     def state_dict(self) -> Arrays:
         """Returns everything remembered."""
-        used, state_size = len(self._row), self._outcomes.states.shape[2]
-        seen = np.frombuffer(b"".join(self._row), np.uint8).reshape(used, state_size)
+        used = len(self._row)
         outcomes = {name: part[:used].copy() for name, part in self._outcomes._asdict().items()}
         return {
-            "seen": seen.copy(),
+            "seen": self._seen[:used].copy(),
             "known": self._known[:used].copy(),
             "spread": np.array(self._unknown.spread),
             **outcomes,
@@ -106,6 +112,7 @@ class MemoryModel:
         self._unknown.spread = float(state["spread"])
         self._row = {row.tobytes(): number for number, row in enumerate(seen)}
         self._make_room(len(seen))
+        self._seen[: len(seen)] = seen
         self._known[: len(seen)] = state["known"]
         for name, part in self._outcomes._asdict().items():
             part[: len(seen)] = state[name]

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from bathysphere.domains import Sokoban
-from bathysphere.domains.base import Domain, Remembers
-from bathysphere.errors import BathysphereError
+from bathysphere.domains.base import Domain
 from bathysphere.models.config import ModelConfig
 from bathysphere.models.model_file import BoardSpec
 from bathysphere.models.network import Dense, LocalNetwork
+from bathysphere.models.predictable import check_predictable
 from bathysphere.models.step_replay import MOST_KINDS
 from bathysphere.values.initial import glorot
 
@@ -23,7 +23,6 @@ _CHANGED_WEIGHT = 3.0  # in the loss, of bits that a step changes: they are rare
 _WIDTH = 128  # of hidden layers
 _NO_OBJECTION = -5.0  # of a cell's code to an end, at first; as much as softplus makes of it
 _STAY = 5.0  # minus the logit with which bits change at first
-_MOST_BYTES = 256  # of a row; longer ones are hashes or pictures, or too slow
 
 
 class Predictor(Protocol):
@@ -137,14 +136,5 @@ def make_predictor(domain: Domain, rng: np.random.Generator) -> BoardPredictor |
     """Returns an untrained network for the steps of `domain`."""
     if isinstance(domain, Sokoban):
         return BoardPredictor(domain, rng)
-    if domain.state_size > _MOST_BYTES:
-        raise BathysphereError(
-            f"The states of {domain.name} have {domain.state_size} bytes; networks predict rows of at most "
-            f"{_MOST_BYTES}. Learn them with the model memory, or plan with the rules."
-        )
-    if isinstance(domain, Remembers):
-        raise BathysphereError(
-            f"{domain.name} knows states that it has met, and no others, so a network cannot predict them. Learn "
-            "them with the model memory, or plan with the rules."
-        )
+    check_predictable(domain)
     return RowsPredictor(domain.state_size, len(domain.action_names), rng)

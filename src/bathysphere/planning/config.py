@@ -67,8 +67,8 @@ class SearchConfig(PlannerSettings):
     """Weight of the values' policy while planning, at least 0: actions that it thinks likely are tried first, the less
     the more often they have been tried. The step itself is chosen without it. Above 0 it needs values with a policy."""
     model_risk: float = 0.0
-    """What a model does not know (memory, ensemble) counts for so many standard deviations of its spread more to every
-    member: > 0 seeks it, < 0 avoids it, besides what the risk measure does."""
+    """What a model does not know (memory, relevance, ensemble) counts for so many standard deviations of its spread
+    more to every member: > 0 seeks it, < 0 avoids it, besides what the risk measure does."""
     final_risk: str | None = None
     """Risk measure for the step itself, after planning; the same as `risk` if not given."""
     final_risk_coef: float | None = None
