@@ -66,9 +66,9 @@ class BlockTrainer(Learner):
             )
         if isinstance(model, AskedModel):
             raise BathysphereError(
-                "The models relevance, network and ensemble learn from every step when it is made, so they cannot be used "
-                "in blocks, which are planned with what was known before. Leave out scale.block and the workers, or use "
-                "the model memory, which learns from whole episodes."
+                "The models relevance, network and ensemble learn from every step when it is made, so they cannot be "
+                "used in blocks, which are planned with what was known before. Leave out scale.block and the workers, "
+                "or use the model memory, which learns from whole episodes."
             )
         self._distance = distance
         self._work = Work()
