@@ -181,6 +181,7 @@ BROKEN = {
     "compiled rules must not change the state": offering(successors=overwriting_step),
     "render must return": {"render": lambda self, state: np.zeros((4, 4), np.uint8)},
     "text must return": {"text": lambda self, state: ""},
+    "places must return": {"places": lambda self, states, shown: np.full((len(states), 2), np.nan)},
     "render must draw all states in one size": {"render": lambda self, state: np.zeros((1 + state[0], 5, 3), np.uint8)},
 }
 

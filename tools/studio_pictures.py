@@ -33,10 +33,11 @@ def fill(folder: Path) -> None:
     shutil.copytree(ROOT / "results" / "deep-sea", folder / "study")
 
 
-def take(page, name: str, cards: int) -> None:
-    """Saves the page down to the end of one of its cards, in few colours."""
+def take(page, name: str, cards: int, *, keep: bool = False) -> None:
+    """Saves the page down to the end of one of its cards, in few colours; `keep` leaves the mouse where it is."""
     page.evaluate("scrollTo(0, 0)")
-    page.mouse.move(0, 0)
+    if not keep:
+        page.mouse.move(0, 0)
     page.wait_for_timeout(1500)
     box = page.locator(".card:visible").nth(cards - 1).bounding_box()
     clip = {"x": 0, "y": 0, "width": 1280, "height": box["y"] + box["height"] + 24}
@@ -63,7 +64,10 @@ def main() -> int:
             for _ in range(3):
                 page.get_by_role("button", name="Step", exact=True).click()
                 page.wait_for_timeout(700)
+            page.get_by_role("heading", name="What it thinks").click()
             take(page, "watch", cards=1)
+            page.get_by_label("The actions and their numbers").locator("tbody tr").first.hover()
+            take(page, "line", cards=1, keep=True)
             page.get_by_role("link", name="Inside the search").click()
             page.get_by_role("heading", name="State").wait_for()
             take(page, "search", cards=2)

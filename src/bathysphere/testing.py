@@ -21,6 +21,7 @@ from bathysphere.domains.base import (
     Domain,
     Features,
     NumberedStarts,
+    Placed,
     Renderer,
     States,
     Successors,
@@ -296,6 +297,10 @@ def check_pictures(domain: Domain, states: States) -> None:
             )
         shapes = {picture.shape for picture in pictures}
         _require(len(shapes) == 1, "pictures", f"render must draw all states in one size; got {sorted(shapes)}.")
+    if isinstance(domain, Placed):
+        places = domain.places(np.stack(shown), states[0])
+        good = isinstance(places, np.ndarray) and places.shape == (len(shown), 2) and bool(np.isfinite(places).all())
+        _require(good, "pictures", "places must return two finite numbers for each state, float64 [n, 2]; it did not.")
     if isinstance(domain, TextRenderer):
         for text in map(domain.text, shown):
             _require(

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from bathysphere.domains import DeepSea, DeepSeaConfig, Sokoban
-from bathysphere.domains.base import Domain, Renderer, TextRenderer
+from bathysphere.domains import DeepSea, DeepSeaConfig, Sokoban, ToyMontezuma
+from bathysphere.domains.base import Domain, Placed, Renderer, TextRenderer
 from bathysphere.domains.presentation import film_of, picture_of, poster_of, text_of
 from tests.domains.corridor import Corridor, DrawnCorridor
 
@@ -59,3 +59,39 @@ def test_real_pictures_stay_as_they_are():
     states = domain.initial(2, np.random.default_rng(0))
     for frame, state in zip(film_of(domain, states), states, strict=True):
         assert np.array_equal(frame, domain.render(state))
+
+
+@pytest.mark.parametrize("domain", [DeepSea(DeepSeaConfig(6)), Sokoban(), ToyMontezuma()], ids=lambda d: d.name)
+def test_places_are_where_pictures_change(domain):
+    assert isinstance(domain, Placed)
+    state = domain.initial(1, np.random.default_rng(0))[0]
+    moved = 0
+    for step in range(12):
+        answer = domain.successors(state[None])
+        actions = [a for a in range(len(domain.action_names)) if not np.array_equal(answer.states[0, a], state)]
+        nearby = answer.states[0, actions[step % len(actions)]]
+        if answer.terminal[0, actions[step % len(actions)]]:
+            break
+        before, after = domain.render(state), domain.render(nearby)
+        places = domain.places(np.stack([state, nearby]), state)
+        if ((places > 0) & (places < 1)).all():
+            moved += 1
+            for row, column in (places * before.shape[:2]).astype(int):
+                here = np.s_[row - 6 : row + 7, column - 6 : column + 7]
+                assert (before[here] != after[here]).any()
+            rows, columns = np.nonzero((before != after).any(axis=2))
+            middle = (rows.min() + rows.max() + 1) / 2, (columns.min() + columns.max() + 1) / 2
+            assert np.linalg.norm(places.mean(axis=0) * before.shape[:2] - middle) < 0.12 * len(before)
+        state = nearby
+    assert moved > 2
+
+
+def test_places_outside_the_picture_are_said_too():
+    domain = ToyMontezuma()
+    start = domain.initial(1, np.random.default_rng(0))[0]
+    (shown,) = domain.state_maps(start)
+    places = domain.places(shown.states, start)
+    is_here = ((places > 0) & (places < 1)).all(axis=1)
+    assert 0 < is_here.sum() < len(places)
+    same_room = domain.room_index(shown.states) == domain.room_index(start[None])
+    assert np.array_equal(is_here, same_room)

@@ -1,5 +1,7 @@
 """Smoothing, groups of seeds and their intervals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -42,9 +44,28 @@ def test_runs_that_differ_in_their_seed_are_one_group(folder):
     assert found == {"deep-sea, search.risk_coef 10.0, 2 seeds": ["sea-0", "sea-1"], "neutral": ["neutral"]}
 
 
+def test_a_groups_name_has_the_settings_that_tell_it_from_the_others(folder):
+    (some,) = [run for run in RunsFolder(folder).runs() if run.name == "sea-0"]
+
+    def runs(name, **settings):
+        return [
+            replace(some, name=f"{name}-{seed}", settings=some.settings | {"seed": seed, **settings}) for seed in (0, 1)
+        ]
+
+    plain = {"search.name": None, "search.order": None, "search.risk_coef": 0.0}
+    other = {"search.name": "best-first", "search.order": "steps", "search.risk_coef": 0.0}
+    found = groups(runs("a", **plain) + runs("b", **plain | {"search.risk_coef": 5.0}) + runs("c", **other))
+    assert [name.removeprefix("deep-sea, ") for name in found] == [
+        "search.risk_coef 0.0, 2 seeds",
+        "search.risk_coef 5.0, 2 seeds",
+        "search.risk_coef 0.0, search.name best-first, 2 seeds",
+    ]
+
+
 def test_charts_and_copies_hold_every_point():
     curve = Curve('a "b"', np.arange(3.0), np.arange(3.0), np.zeros(3), np.full(3, 4.0), 2)
     drawn = curves_chart([curve, Curve("c", np.arange(2.0), np.ones(2))], "loss", False)["series"]
     assert [len(series["data"]) for series in drawn] == [3, 3, 3, 2]
     assert drawn[1]["data"][2] == [2.0, 4.0]
+    assert {series["stackStrategy"] for series in drawn[:2]} == {"all"}  # else bands that begin below zero are torn
     assert as_csv([curve]).splitlines()[1:] == [f'"a ""b""",{i},{i},0,4' for i in range(3)]

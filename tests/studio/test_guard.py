@@ -5,8 +5,10 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from bathysphere.studio.guard import LOOPBACK, Guard
+from tests.studio.browser import watched_page
 from tests.studio.conftest import start_server, stop_server
 
 HANDSHAKE = {
@@ -101,3 +103,14 @@ def test_here_others_cannot_connect(server):
         with pytest.raises(OSError), socket.create_connection((address, port), timeout=5):
             pass
     assert Guard(None, LOOPBACK).refusal({"type": "http", "method": "GET", "headers": [(b"host", b"::1")]}) is not None
+
+
+def test_pictures_that_are_asked_for_too_late_are_nothing_and_others_are_not_found(browser, server):
+    with watched_page(browser) as (page, problems):
+        page.goto(f"{server}/watch?agent=sea-0")
+        expect(page.get_by_text("It chooses")).to_be_visible()
+        address = urlsplit(server + page.locator("img.board").first.get_attribute("src")).path
+        assert ask(server, address)[0] == 200
+        assert ask(server, address.replace("/now", "/999999"))[0] == 204
+        assert ask(server, "/picture/nobody/now")[0] == 404
+        assert not problems

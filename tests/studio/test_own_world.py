@@ -85,6 +85,8 @@ def test_it_is_watched_and_searched(own_page, own_server):
     status = own_page.get_by_role("status").first
     expect(status).to_contain_text("Step 0 of 12")
     expect(own_page.get_by_text("It chooses")).to_be_visible()
+    expect(own_page.locator("p.line")).to_contain_text("It expects: up")
+    expect(own_page.locator(".strip img").first).to_be_visible()
     own_page.locator("h1").click()
     own_page.keyboard.press("ArrowUp")
     expect(status).to_contain_text("last up")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.cli.test_own_world import SHORT, WORLD
-from tests.studio.browser import violations
+from tests.studio.browser import violations, watched_page
 
 LEVEL = "#######\n#     #\n# @$. #\n#     #\n#     #\n#     #\n#######\nTitle: <b>short</b>\n"
 
@@ -50,6 +50,43 @@ def test_an_episode_is_stepped_played_and_judged(page, server):
     assert violations(page) == []
 
 
+def test_pointing_at_an_action_draws_the_line_that_is_expected_after_it(page, server):
+    page.goto(f"{server}/watch?agent=boxes&seed=4")
+    expect(page.get_by_text("It expects:")).to_be_visible()
+    marks, line = page.locator(".mark"), page.locator(".expected.pointed polyline").last
+    expect(page.locator(".mark.chosen")).to_have_count(1)
+    expect(line).to_have_count(0)
+    names = page.get_by_label("The actions and their numbers").locator("tbody tr")
+    for place in (0, marks.count() - 1):
+        names.nth(place).hover()
+        expect(page.locator("p.line")).to_contain_text(
+            f"After that step: {names.nth(place).locator('td').first.inner_text()}"
+        )
+        assert len(line.get_attribute("points").split()) > 1
+        expect(page.locator("img.ghost")).to_have_js_property("complete", True)
+    page.locator("h1").hover()
+    expect(line).to_have_count(0)
+    page.get_by_role("button", name="up", exact=True).focus()
+    page.get_by_role("button", name="down", exact=True).focus()
+    chosen = names.first.locator("td").first.inner_text()
+    page.get_by_role("button", name=chosen, exact=True).focus()
+    expect(page.locator("p.line")).to_contain_text(f"After that step: {chosen}")
+    page.get_by_label("Values on the board").set_checked(False)
+    expect(marks).to_have_count(0)
+    page.locator("h1").click()
+    expect(page.get_by_text("It expects:")).to_have_count(0)
+    page.get_by_label("Values on the board").set_checked(True)
+    page.locator(".mark.chosen").click()
+    expect(page.get_by_role("status").first).to_contain_text("Step 1 of")
+    expect(page.get_by_text(f"You chose {chosen}, and so would the agent.")).to_be_visible()
+    page.get_by_role("button", name="Copy numbers").last.click()
+    expect(page.get_by_text("Copied as comma-separated text.")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert copied[0] == "step,choice,mean,std"
+    assert len(copied) == 3
+    assert violations(page) == []
+
+
 def test_kappa_changes_the_choice(page, server):
     page.goto(f"{server}/watch?agent=sea-0")
     told = page.get_by_text(re.compile("It chooses"))
@@ -71,7 +108,7 @@ def test_kappa_changes_the_choice(page, server):
         by_step.setdefault(status, set()).add(choice)
     assert any(len(found) == 2 for found in by_step.values())
     page.get_by_label("κ (weight of uncertainty)").fill("much")
-    page.get_by_role("button", name="Set κ").click()
+    page.get_by_label("κ (weight of uncertainty)").press("Enter")
     expect(page.get_by_text("expected a number")).to_be_visible()
 
 
@@ -155,16 +192,21 @@ def test_best_first_shows_its_open_list(page, server):
         ("/search?session=nothing", "no longer in memory"),
         ("/watch?agent=broken", "is damaged"),
         ("/watch?agent=strange", "cannot be used"),
+        ("/watch?agent=half", "has no checkpoint"),
         ("/watch?agent=foreign", "there is no module my_lost_world here"),
     ],
 )
 def test_what_cannot_be_shown_says_why(page, server, folder, where, said):
     name = where.rpartition("=")[2]
-    if name in ("broken", "strange"):
+    if name in ("broken", "strange", "half"):
         shutil.copytree(folder / "sea-0", folder / name)
     if name == "broken":
         (weights,) = list((folder / name).glob("checkpoints/*/weights.safetensors"))[-1:]
         weights.write_bytes(weights.read_bytes()[:-10])
+    if name == "half":  # killed while it wrote its first metrics
+        shutil.rmtree(folder / name / "checkpoints")
+        (folder / name / "result.json").unlink()
+        (folder / name / "metrics.jsonl").write_text('{"env_steps": 1')
     if name == "strange":
         config = json.loads((folder / name / "config.json").read_text())
         (folder / name / "config.json").write_text(json.dumps(config | {"of_the_future": 1}))
@@ -188,3 +230,17 @@ def test_what_cannot_be_shown_says_why(page, server, folder, where, said):
         expect(page.get_by_text("sea-0").first).to_be_visible()
     finally:
         shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def test_two_windows_show_one_episode(page, server, browser):
+    page.goto(f"{server}/watch?agent=sea-0")
+    expect(page.get_by_text("It chooses")).to_be_visible()
+    session = re.search(r"session=([^&]+)", page.get_by_role("link", name="Inside the search").get_attribute("href"))[1]
+    with watched_page(browser) as (other, problems):
+        other.goto(f"{server}/watch?session={session}")
+        expect(other.get_by_role("status").first).to_contain_text("Step 0 of 5")
+        step(page)
+        expect(other.get_by_role("status").first).to_contain_text("Step 1 of 5")
+        step(other)
+        expect(page.get_by_role("status").first).to_contain_text("Step 2 of 5")
+        assert not problems

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
+import math
+import re
 import sys
-from contextlib import AbstractContextManager, redirect_stdout
+from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import make_dataclass
 from typing import Annotated, Any, TypeVar, Union
 
@@ -12,25 +16,34 @@ import tyro
 from rich.console import Console
 
 from bathysphere.domains import domain_names, find_domain
-from bathysphere.errors import printable
+from bathysphere.errors import BathysphereError, printable
 
 Options = TypeVar("Options")
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _REGISTRY = tyro.constructors.ConstructorRegistry()
 
 
 @_REGISTRY.primitive_rule
-def _whole_numbers(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[int] | None:
-    """Reads whole numbers as people write them: 100000, 100_000 or 1e5."""
-    if info.type is not int:
+def _numbers(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[float] | None:
+    """Reads numbers, whole ones as people write them: 100000, 100_000 or 1e5; says so if it is none."""
+    if info.type not in (int, float):
         return None
+    is_whole = info.type is int
     return tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,
-        metavar="INT",
-        instance_from_str=lambda words: whole_number(words[0]),
-        is_instance=lambda value: type(value) is int,
+        metavar="INT" if is_whole else "FLOAT",
+        instance_from_str=lambda words: whole_number(words[0]) if is_whole else _number(words[0]),
+        is_instance=lambda value: type(value) is int or (type(value) is float and not is_whole),
         str_from_instance=lambda value: [str(value)],
     )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
 
 
 def whole_number(text: str) -> int:
@@ -39,13 +52,15 @@ def whole_number(text: str) -> int:
     >>> whole_number("1e5"), whole_number("20_000"), whole_number("-3")
     (100000, 20000, -3)
     """
-    try:
+    with suppress(ValueError):
         return int(text)
-    except ValueError:
+    try:
         number = float(text)
-        if number != int(number):
-            raise ValueError(f"{text} is not a whole number") from None
-        return int(number)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer():
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(number)
 
 
 def parse(
@@ -63,6 +78,8 @@ def parse(
 ) -> Options:
     """Reads `argv` into the dataclass `options`; tyro answers --help and complains about unknown options.
 
+    Values that an option cannot have are told in a sentence of ours.
+
     Args:
       options: a dataclass, or a union of them.
       argv: without the verb.
@@ -75,8 +92,32 @@ def parse(
         options = type("options", (options,), {"__doc__": options.__doc__})  # complaints name the class
     rest: dict[str, Any] = {} if default is None else {"default": default}
     rest |= {"prog": f"bathysphere {verb}", "description": description, "registry": _REGISTRY}
-    parsed: Options = tyro.cli(options, args=argv, config=config, **rest)
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            parsed: Options = tyro.cli(options, args=argv, config=config, **rest)
+    except SystemExit:
+        sentence = _wrong_value(said.getvalue())
+        if sentence is None:
+            sys.stderr.write(said.getvalue())
+            raise
+        raise BathysphereError(f"{sentence} 'bathysphere {verb} --help' explains it.") from None
+    sys.stderr.write(said.getvalue())
     return parsed
+
+
+def _wrong_value(said: str) -> str | None:
+    """Returns what tyro says in a box about a value, as a sentence; None if it says something else."""
+    lines = [line.strip("│| ") for line in _COLOUR.sub("", said).splitlines()]
+    if not any("Value error" in line for line in lines[:2]):
+        return None
+    begun = itertools.dropwhile(lambda line: not line.startswith("Error parsing "), lines)
+    told = " ".join(itertools.takewhile(lambda line: set(line) - set("─-"), begun))
+    found = re.fullmatch(r"Error parsing (\S+): (.*?)\.?", told)
+    if found is None:
+        return None
+    flag, wrong = found.groups()
+    return f"{flag}: {wrong}." if flag.startswith("-") else f"{wrong}."
 
 
 def with_domain(options: type[Options]) -> type[Options]:

@@ -67,7 +67,7 @@ def runs_table(runs: list[dict[str, Any]], folder: Path, width: int) -> tuple[Ta
         "run": [str(Path(run["run_dir"]).relative_to(folder)) for run in runs],
         "preset": [run["preset"] for run in runs],
         "state": [run["state"] for run in runs],
-        "seed": [str(run["seed"]) for run in runs],
+        "seed": [_number(run["seed"], "d") for run in runs],
         "steps": [f"{run['env_steps']:,}" for run in runs],
         "episodes": [f"{run['episodes']:,}" for run in runs],
         "won/100": [f"{run['win_rate_100']:.0%}" for run in runs],

@@ -415,6 +415,20 @@ class WithMaps(Protocol):
 
 
 @runtime_checkable
+class Placed(Protocol):
+    """What a domain may offer so that steps can be drawn into its pictures: where the one who acts is in them."""
+
+    def places(self, states: States, shown: States) -> NDArray[np.float64]:
+        """Returns where the one who acts in `states`, uint8 [n, S], would be in the picture of `shown`, uint8 [S].
+
+        Returns:
+          Float64 [n, 2]: shares of the picture's height, from the top, and of its width, from the left. Outside 0 to 1
+          lies what the picture does not show.
+        """
+        ...
+
+
+@runtime_checkable
 class Observed(Protocol):
     """What a domain may offer to show what happens in it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from bathysphere.planning.inspect import RootReport
 from bathysphere.plots import BLUE, GOLD, GREY, ORANGE
 from bathysphere.studio.curves import Curve
 from bathysphere.studio.graph_view import GraphView
+from bathysphere.studio.watched import Moment
 
 GREEN, PURPLE = "#2f9e77", "#b0478f"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, "#7568d8", "#c0392b", GOLD, GREY)
@@ -49,13 +50,8 @@ def curves_chart(curves: Sequence[Curve], title: str, is_share: bool) -> dict[st
     """Returns a chart of curves over steps, bands around those that are means."""
     series: list[dict[str, Any]] = []
     for curve, colour in zip(curves, colours_of([c.label for c in curves]).values(), strict=True):
-        quiet = {"type": "line", "symbol": "none", "silent": True, "stack": curve.label, "tooltip": {"show": False}}
         if curve.low is not None and curve.high is not None:
-            none = {"opacity": 0}
-            band = {"color": colour, "opacity": 0.16}
-            series.append({**quiet, "name": f"{curve.label} low", "data": _points(curve, curve.low), "lineStyle": none})
-            rest = _points(curve, curve.high - curve.low)
-            series.append({**quiet, "name": f"{curve.label} band", "data": rest, "lineStyle": none, "areaStyle": band})
+            series += _band(curve.label, colour, _points(curve, curve.low), _points(curve, curve.high - curve.low))
         drawn = {"type": "line", "name": curve.label, "symbol": "none", "data": _points(curve, curve.values)}
         series.append({**drawn, "lineStyle": {"width": 2, "color": colour}, "itemStyle": {"color": colour}})
     percent = {":formatter": "v => Math.round(v * 100) + '%'"} if is_share else {}
@@ -70,6 +66,17 @@ def curves_chart(curves: Sequence[Curve], title: str, is_share: bool) -> dict[st
         "yAxis": y,
         "series": series,
     }
+
+
+def _band(name: str, colour: str, low: Any, more: Any) -> list[dict[str, Any]]:
+    """Returns two series that draw a band: from `low`, [step, value] each, to as much more."""
+    quiet = {"type": "line", "symbol": "none", "silent": True, "tooltip": {"show": False}, "lineStyle": {"opacity": 0}}
+    quiet |= {"stack": name, "stackStrategy": "all"}  # a band may begin below zero and end above
+    area = {"color": colour, "opacity": 0.16}
+    return [
+        {**quiet, "name": f"{name} low", "data": low},
+        {**quiet, "name": f"{name} band", "data": more, "areaStyle": area},
+    ]
 
 
 def _points(curve: Curve, values: Any) -> list[list[float]]:
@@ -124,6 +131,27 @@ def actions_chart(report: RootReport, most: int = 24) -> dict[str, Any]:
             {"type": "scatter", "name": "a member:", "symbolSize": 8, "data": dots},
             {"type": "scatter", "name": "mean:", "symbol": "rect", "symbolSize": [3, 24], "data": means, "z": 5},
         ],
+    }
+
+
+def story_chart(story: Mapping[int, Moment], names: tuple[str, ...]) -> dict[str, Any]:
+    """Returns a chart of an episode: what each step was worth, and a band of the members' standard deviation."""
+    steps = sorted(story)
+    told = [(step, story[step].mean, story[step].std) for step in steps]
+    choices = {step: "" if story[step].choice is None else names[story[step].choice or 0] for step in steps}
+    band = _band("spread", BLUE, [[s, _short(m - d)] for s, m, d in told], [[s, _short(2 * d)] for s, _, d in told])
+    drawn = {"type": "line", "name": "value", "symbolSize": 5, "symbol": "circle", "showAllSymbol": len(told) <= 60}
+    drawn |= {"lineStyle": {"width": 2, "color": BLUE}, "itemStyle": {"color": BLUE}}
+    drawn["data"] = [
+        {"value": [s, _short(m)], "about": f"step {s}, {choices[s]}: {m:.4g} ± {d:.3g}"} for s, m, d in told
+    ]
+    return {
+        "animation": False,
+        "grid": {"left": 8, "right": 24, "top": 12, "bottom": 30, "containLabel": True},
+        "tooltip": {**TOOLTIP, "trigger": "item", ":formatter": "p => echarts.format.encodeHTML(p.data.about)"},
+        "xAxis": axis("step", nameLocation="middle", nameGap=26, min=0, max=max([10, *steps]), minInterval=1),
+        "yAxis": axis(scale=True, splitNumber=3),
+        "series": [*band, drawn],
     }
 
 

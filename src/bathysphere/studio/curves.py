@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ METRICS = {
     "episode_length": "Steps of an episode",
     "rooms_visited": "Rooms visited",
 }
-_NAMED = 4  # parts of a group's name
+_NAMED = 3  # settings in a group's name
 _GRID = 200  # points of a mean over seeds
 
 
@@ -66,15 +67,33 @@ def groups(runs: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
         rest = {name: value for name, value in run.settings.items() if name not in ("seed", "steps")}
         found.setdefault(json.dumps(rest, sort_keys=True, default=str), []).append(run)
     differences = setting_differences([group[0] for group in found.values()])
-    differing = [(name, values) for name, values in differences if name not in ("seed", "steps")]
+    told_anyway = ("seed", "steps", "preset")
+    differing = _telling([(name, values) for name, values in differences if name not in told_anyway])
     named: dict[str, list[RunSummary]] = {}
     for number, group in enumerate(found.values()):
-        told = [group[0].preset, *(f"{name} {values[number]}" for name, values in differing)]
-        name = group[0].name if len(group) == 1 else f"{', '.join(told[:_NAMED])}, {len(group)} seeds"
+        told = [
+            group[0].preset,
+            *(f"{name} {values[number]}" for name, values in differing if values[number] is not None),
+        ]
+        name = group[0].name if len(group) == 1 else f"{', '.join(told)}, {len(group)} seeds"
         while name in named:
             name = f"{name} ({group[0].name})"
         named[name] = group
     return named
+
+
+def _telling(differing: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
+    """Returns the few of the settings in which groups differ that tell most of them apart."""
+    chosen: list[tuple[str, list[Any]]] = []
+    known: list[tuple[str, ...]] = [()] * (len(differing[0][1]) if differing else 0)
+    while len(chosen) < _NAMED and len(set(known)) < len(known):
+        told = [[(*one, str(value)) for one, value in zip(known, values, strict=True)] for _, values in differing]
+        best = max(range(len(told)), key=lambda i: (len(set(told[i])), -differing[i][1].count(None), -i))
+        if len(set(told[best])) == len(set(known)):
+            break
+        chosen.append(differing[best])
+        known = told[best]
+    return chosen
 
 
 def mean_curve(label: str, curves: Sequence[Curve]) -> Curve:

@@ -17,6 +17,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.studio.guard import LOOPBACK, Guard
 from bathysphere.studio.pages import runs, search, studies, unknown, watch
 from bathysphere.studio.pages.parts import STATIC
+from bathysphere.studio.sessions import GoneError
 from bathysphere.studio.studio import Studio
 from bathysphere.studio.study_view import picture_file
 
@@ -71,6 +72,8 @@ def _pictures(studio: Studio) -> Callable[[str, str], Response]:
     def picture(session: str, key: str) -> Response:
         try:
             content = studio.sessions.find(session).picture(key)
+        except GoneError:  # no mistake of the page's: it shows the new search in a moment
+            return Response(status_code=204)
         except BathysphereError as error:
             return Response(str(error), 404)
         return Response(content, media_type="image/png", headers={"cache-control": "max-age=3600"})

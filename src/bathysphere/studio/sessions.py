@@ -21,6 +21,10 @@ from bathysphere.studio.watched import Thought, Watched
 _MOST = 8  # sessions kept; the oldest goes first
 
 
+class GoneError(BathysphereError):
+    """The search has gone on since a page asked for a state of it."""
+
+
 @dataclass
 class Session:
     """One episode that somebody watches, perhaps in several windows."""
@@ -46,7 +50,7 @@ class Session:
         elif key in self.shown:
             state = self.shown[key]
         else:
-            raise BathysphereError("There is no such picture now.")
+            raise GoneError("There is no such picture now.")
         return png(picture_of(self.watched.agent.domain, state))
 
     thought: Thought | None = None  # that pages show

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from bathysphere.studio.watched import Thought
+from bathysphere.studio.watched import Moment, Thought
 
 ACTION_COLUMNS = {
     "name": "action",
@@ -79,6 +80,15 @@ def actions_csv(thought: Thought | None) -> str:
         told = [f'"{name}"', str(int(a == report.chosen)), f"{report.score[a]:.6g}", f"{report.reward[a]:.6g}"]
         told += [str(report.visits[a]), f"{report.votes[a]:g}", f'"{report.excluded[a] or ""}"']
         lines.append(",".join([*told, *(f"{value:.6g}" for value in report.q[a])]))
+    return "\n".join(lines) + "\n"
+
+
+def story_csv(story: Mapping[int, Moment], names: tuple[str, ...]) -> str:
+    """Returns what an episode's steps were worth as comma-separated text."""
+    lines = ["step,choice,mean,std"]
+    for step, (mean, std, choice) in sorted(story.items()):
+        name = "" if choice is None else names[choice].replace('"', '""')
+        lines.append(f'{step},"{name}",{mean:.6g},{std:.6g}')
     return "\n".join(lines) + "\n"
 
 

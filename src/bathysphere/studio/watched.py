@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from bathysphere.planning.best_first.store import RUNNING
 from bathysphere.planning.inspect import RootReport, root_report
 from bathysphere.planning.named import changed_planner, planner_name
 from bathysphere.planning.search_graph import SearchGraph
+from bathysphere.studio.lines import Line, best_line
 
 _MEMORY = 128 << 20  # bytes of planners that are kept to go back to
 MOST_PASSES, MOST_EXPANSIONS = 2000, 5000
@@ -45,10 +46,33 @@ class Thought:
         last = int(self.graph.child[states[-1], self.plan[len(states) - 1]]) if states else -1
         return [*states, last] if last >= 0 else states
 
+    def lines(self) -> dict[int, Line]:
+        """Returns what is expected after each action that may be chosen, by its number, the best score first."""
+        if self.report is None:
+            return {self.plan[0]: Line(self.plan, tuple(self.path))} if self.plan else {}
+        ranked = np.argsort(-np.nan_to_num(self.report.score, nan=-np.inf), kind="stable").tolist()
+        return {a: best_line(self.graph, a) for a in ranked if self.report.excluded[a] is None}
+
+    @property
+    def moment(self) -> Moment:
+        """What the choice is worth; of a planner that ranks no actions, what the state is."""
+        if self.report is None:
+            return Moment(float(self.graph.mean[self.graph.root]), float(self.graph.std[self.graph.root]), self.choice)
+        q = self.report.q[self.report.chosen]
+        return Moment(float(q.mean()), float(q.std()), self.choice)
+
     @property
     def choice(self) -> int | None:
         """The action that would be taken; None if there is nowhere to go."""
         return self.plan[0] if self.plan else None
+
+
+class Moment(NamedTuple):
+    """What one step was worth to the agent before it was made."""
+
+    mean: float  # of the members
+    std: float  # of the members
+    choice: int | None
 
 
 class Watched:
@@ -70,6 +94,7 @@ class Watched:
         self.episode = PlayedEpisode(agent.domain, start, agent.config.max_steps or agent.domain.max_steps)
         self.version = 0  # another number after every change
         self.remark = ""  # about the last step of a person
+        self.story: dict[int, Moment] = {}  # of the steps that were planned, by number
         self._fresh = [0]  # steps at which planning begins anew, increasing
         self._saved: dict[int, dict[str, Any]] = {}  # the planner before it plans a step
         self._plan: dict[bytes, int] = {}  # what is still to do of a whole plan, by state
@@ -128,6 +153,8 @@ class Watched:
             if len(self._thoughts) > 8:
                 self._thoughts.pop(next(iter(self._thoughts)))
             self._thoughts[self.step, budget] = known
+        if budget is None:
+            self.story[self.step] = known.moment
         return known
 
     def act(self) -> int:
@@ -189,6 +216,7 @@ class Watched:
     def _forget(self, step: int) -> None:
         """Forgets what came after `step`."""
         self._fresh = [each for each in self._fresh if each <= step]
+        self.story = {each: moment for each, moment in self.story.items() if each <= step}
         self._saved = {each: saved for each, saved in self._saved.items() if each <= step}
         self._thoughts.clear()
         self._plan.clear()
@@ -230,10 +258,11 @@ class Watched:
             return Thought(self.episode.state, 0, 0, graph, None, None, (action,), root, None)
 
     def _told(self, report: RootReport, graph: SearchGraph, budget: int, most: int) -> Thought:
-        plan, states = best_line(graph, report.chosen)
+        line = best_line(graph, report.chosen)
+        states = np.array(line.states[: len(line.actions)], np.int64)
         weight = self.settings.episode_penalty if isinstance(self.settings, SearchConfig) else 0.0
         penalty = weight * graph.root_visits[graph.child[graph.root]].astype(np.float64)
-        return Thought(self.episode.state, budget, most, graph, report, penalty, plan, states, None)
+        return Thought(self.episode.state, budget, most, graph, report, penalty, line.actions, states, None)
 
     def _keep(self, planner: Planner) -> None:
         """Keeps a planner for the way back; of too many every second one is let go."""
@@ -270,22 +299,6 @@ class Watched:
         agent = self.agent
         options: dict[str, Any] = {"starts": state[None], "seed": self.seed + step, "num_episodes": 1}
         return make_planner(agent.domain, agent.values, settings, batch=1, model=agent.model, **options)
-
-
-def best_line(graph: SearchGraph, first: int) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """Returns the actions that a search expects, after its choice by the mean value, and the states they start from."""
-    plan, states, state, action = list[int](), list[int](), graph.root, first
-    while action >= 0 and state not in states:
-        plan.append(action)
-        states.append(state)
-        state = int(graph.child[state, action])
-        children = graph.child[state]
-        if state < 0 or graph.terminal[state] or children[0] < 0:
-            break
-        worth = graph.reward[state] + graph.mean[children]
-        worth[[int(child) in states or int(child) == state for child in children]] = -np.inf
-        action = int(np.argmax(worth)) if np.isfinite(worth).any() else -1
-    return tuple(plan), np.array(states, np.int64)
 
 
 def judge(thought: Thought, action: int, names: tuple[str, ...]) -> str:

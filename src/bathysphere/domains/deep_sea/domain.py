@@ -149,6 +149,10 @@ class DeepSea:
         states = np.ascontiguousarray(cells.astype("<u2")).view(np.uint8)
         return [StateMap("diver", states, cells.astype(np.float64), (side, side))]
 
+    def places(self, states: States, shown: States) -> NDArray[np.float64]:
+        """Returns where in the picture of the sea the divers are, float64 [n, 2]: shares of height and width."""
+        return (np.stack(self.cells(states), axis=1) + 0.5) / (self.max_steps + 1)
+
     def text(self, state: States) -> str:
         """Draws the cells a dive can reach as dots, the diver as `o` and the treasure as `$`."""
         (y,), (x,) = self.cells(state[None])

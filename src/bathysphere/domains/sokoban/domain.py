@@ -18,7 +18,7 @@ from bathysphere.domains.sokoban.generator import GeneratorConfig, generate
 from bathysphere.domains.sokoban.levels import Level, grid_text, pad
 from bathysphere.domains.sokoban.lost_sets import lost_sets
 from bathysphere.domains.sokoban.maps import state_maps
-from bathysphere.domains.sokoban.rules import ACTION_NAMES, COLUMN_STEPS, NUM_CODES, ROW_STEPS, Rewards
+from bathysphere.domains.sokoban.rules import ACTION_NAMES, COLUMN_STEPS, NUM_CODES, PLAYER, ROW_STEPS, Rewards
 from bathysphere.domains.sokoban.tiles import draw_board
 from bathysphere.errors import BathysphereError
 
@@ -153,6 +153,11 @@ class Sokoban:
     def state_maps(self, state: States) -> list[StateMap]:
         """Returns maps of where the player could stand, and of the single pushes that are possible from here."""
         return state_maps(state.reshape(self.shape))
+
+    def places(self, states: States, shown: States) -> NDArray[np.float64]:
+        """Returns where in a picture of the board the players are, float64 [n, 2]: shares of height and width."""
+        rows, columns = np.divmod((states >= PLAYER).argmax(axis=1), self.shape[1])
+        return (np.stack([rows, columns], axis=1) + 0.5) / self.shape
 
     def text(self, state: States) -> str:
         """Draws the board with XSB characters."""

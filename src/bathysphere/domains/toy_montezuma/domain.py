@@ -130,7 +130,7 @@ class ToyMontezuma:
         left, top = x // width * width, y // height * height
         room = tiles_now[top : top + height, left : left + width]
         room_x, room_y, held = (int(state[i]) for i in (rules.ROOM_X, rules.ROOM_Y, rules.HELD))
-        picture = tiles.draw_tiles(room, max(8, 440 // max(width, height)), (x - left, y - top))
+        picture = tiles.draw_tiles(room, tiles.room_tile(width, height), (x - left, y - top))
         return tiles.add_status(picture, f"room {room_x},{room_y}", held, self._lives(state))
 
     def render_world(self, state: States | None = None, heat: NDArray[np.float64] | None = None) -> NDArray[np.uint8]:
@@ -179,6 +179,14 @@ class ToyMontezuma:
         height, width = self.world.tiles.shape
         picture = self.render_world(state)
         return [StateMap("explorer", states, cells.astype(np.float64), (height, width), None, picture)]
+
+    def places(self, states: States, shown: States) -> NDArray[np.float64]:
+        """Returns where the explorers are, seen from the room that a picture of `shown` has, float64 [n, 2]."""
+        width, height = self.world.room_size
+        x, y = self.positions(states)
+        (room_x,), (room_y,) = self.positions(shown[None])
+        from_room = np.stack([y - room_y // height * height, x - room_x // width * width], axis=1) + 0.5
+        return from_room / (height * tiles.room_share(width, height), width)
 
     def text(self, state: States) -> str:
         """Draws the room with the characters of the map notation, the explorer as `@`."""

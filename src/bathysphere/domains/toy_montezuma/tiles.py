@@ -48,10 +48,25 @@ def draw_tiles(
     return cells.transpose(0, 2, 1, 3, 4).reshape(height * size, width * size, 3).astype(np.uint8)
 
 
+def room_tile(width: int, height: int) -> int:
+    """Returns the side of a tile in the picture of a room of `width` x `height` tiles, in pixels."""
+    return max(8, 440 // max(width, height))
+
+
+def room_share(width: int, height: int) -> float:
+    """Returns the height of that picture with the strip below it, as a share of the height of the room."""
+    room = height * room_tile(width, height)
+    return (room + _strip(room)) / room
+
+
+def _strip(height: int) -> int:
+    return max(24, height // 11)
+
+
 def add_status(picture: Picture, label: str, held: int, lives: int) -> Picture:
     """Adds a strip below `picture` with a label, one small key per key held and one heart per life."""
     height, width, _ = picture.shape
-    strip = max(24, height // 11)
+    strip = _strip(height)
     image = Image.new("RGB", (width, height + strip), _BACKGROUND)
     image.paste(Image.fromarray(picture), (0, 0))
     draw = ImageDraw.Draw(image)

@@ -28,6 +28,7 @@ class Table(Element, component=str(STATIC / "table.js")):
       columns: name by label; a name may begin with marks: `>` to the right, `!` as a tag, `@` opens the row, `.` a dot.
       choosable: whether rows have a box to tick.
       sortable: whether columns can be sorted.
+      pointing: whether rows are actions by their number, which the board shows when one points at them.
       on_choose: called with the key of a row and whether it is ticked.
       on_open: called with the key of a row.
     """
@@ -39,11 +40,12 @@ class Table(Element, component=str(STATIC / "table.js")):
         *,
         choosable: bool = False,
         sortable: bool = False,
+        pointing: bool = False,
         on_choose: Callable[[str, bool], Any] | None = None,
         on_open: Callable[[str], Any] | None = None,
     ) -> None:
         super().__init__()
-        self._props["label"], self._props["choosable"], self._props["sortable"] = label, choosable, sortable
+        self._props |= {"label": label, "choosable": choosable, "sortable": sortable, "pointing": pointing}
         self._props["columns"], self._props["rows"] = [_column(name, text) for name, text in columns.items()], []
         if on_choose is not None:
             self.on("choose", guarded(lambda e: on_choose(e.args["key"], e.args["on"])))
@@ -183,6 +185,14 @@ def button(
     return made
 
 
+def points_at(made: Element, action: int) -> None:
+    """Has the board show an action while something else is pointed at."""
+    for event in ("mouseenter", "focus"):
+        made.on(event, js_handler=f"() => pointAt({action})")
+    for event in ("mouseleave", "blur"):
+        made.on(event, js_handler="() => pointAt(null)")
+
+
 def enabled(made: Element, on: bool) -> None:
     """Lets a button be pressed, or not."""
     if on:
@@ -197,10 +207,11 @@ def entry(
     value: str = "",
     on_change: Callable[[str], Any] | None = None,
     *,
+    on_enter: Callable[[], Any] | None = None,
     lines: bool = False,
     classes: str = "",
 ) -> Element:
-    """Puts a field for text; its `props["value"]` is what was written last."""
+    """Puts a field for text; its `props["value"]` is what was written last. `on_enter` is called for the Enter key."""
     with ui.element("label").classes("field").classes(classes):
         text(label)
         field = ui.element("textarea" if lines else "input")
@@ -215,6 +226,8 @@ def entry(
 
     # Not throttled: a button pressed at once after the last letter must find it here.
     field.on("input", guarded(written), js_handler="(e) => emit(e.target.value)")
+    if on_enter is not None:
+        field.on("keydown.enter", guarded(lambda _: on_enter()))
     return field
 
 

@@ -106,8 +106,8 @@ class RunsPage:
                 for preset in PRESETS:
                     ui.element("option").props["value"] = preset
             offered.props["id"] = "presets"
-            self.options = entry("Options", "--steps 20000 --seed 0", classes="wide")
-            self.name = entry("Name (free to choose)", classes="wide")
+            self.options = entry("Options", "--steps 20000 --seed 0", on_enter=self._start, classes="wide")
+            self.name = entry("Name (free to choose)", on_enter=self._start, classes="wide")
             button("Start", self._start, main=True)
             button("Cancel", self._ask)
         form.set_visibility(False)

@@ -235,8 +235,12 @@ class SearchPage:
                         button(label, partial(self._open, child))
             else:
                 text("Not expanded." if not graph.terminal[state] else "The episode ends here.", "p", "muted")
-            number = entry("Open state number", str(state))
-            button("Open", lambda: self._open(_number(str(number.props["value"]))))
+
+            def opened() -> None:
+                self._open(_number(str(number.props["value"])))
+
+            number = entry("Open state number", str(state), on_enter=opened)
+            button("Open", opened)
 
 
 def _number(told: str) -> int:

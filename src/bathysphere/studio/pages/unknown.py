@@ -70,7 +70,7 @@ class UnknownPage:
         ) as beside:
             with beside:
                 self.agent = Choice("Agent", studio.agents.names(), DEFAULT, self._choose)
-                self.seed = entry("Seed of the start", "0")
+                self.seed = entry("Seed of the start", "0", on_enter=self._new_start)
                 button("New start", self._new_start)
             self.problem = text("", "p", "bad")
             self.waiting = text("Loading the agent ...", "p", "muted")
@@ -82,6 +82,7 @@ class UnknownPage:
                     self.moment = Slider("Moment", 0, 0, 1, 0, lambda _: self._draw_training())
                     self.moment.classes("grow")
                     copy_button(lambda: training_csv(self.maps.get(self.which.value, [])))
+                self.unvisited = text("Nothing yet: no episode has ended.", "p", "muted")
                 self.training = chart("The map as it was then", {}, height=_SIDE, renderer="canvas")
                 self.training.style(f"max-width: {_SIDE}px; margin: 0 auto")
                 self._legend("std", "training_legend")
@@ -220,6 +221,7 @@ class UnknownPage:
         if self.moment._props["high"] != len(maps) - 1:
             self._offer_moments()
         top = max(float(np.nanmax(each.values, initial=0.0)) for each in maps)
+        self.unvisited.set_visibility(top == 0)
         shown = maps[int(self.moment.value)]
         height, width = shown.values.shape
         self.moment.set_visibility(len(maps) > 1)

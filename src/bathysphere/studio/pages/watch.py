@@ -8,12 +8,13 @@ from typing import Any
 from nicegui import events, ui
 from nicegui.element import Element
 
-from bathysphere.domains.sokoban.levels import grid_text
+from bathysphere.domains.sokoban import Level
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import BestFirstConfig, SearchConfig
 from bathysphere.planning.named import planner_name
-from bathysphere.studio import levels
-from bathysphere.studio.charts import actions_chart
+from bathysphere.studio.charts import actions_chart, story_chart
+from bathysphere.studio.lines import told_lines, told_marks
+from bathysphere.studio.pages.level_desk import LevelDesk
 from bathysphere.studio.pages.parts import (
     STATIC,
     Choice,
@@ -29,25 +30,26 @@ from bathysphere.studio.pages.parts import (
     frame,
     guarded,
     link,
+    points_at,
     text,
+    tick,
 )
-from bathysphere.studio.sessions import Session, data_url
+from bathysphere.studio.sessions import Session
 from bathysphere.studio.studio import Studio
-from bathysphere.studio.thoughts import ACTION_COLUMNS, action_rows, actions_csv, sentence
-from bathysphere.studio.watched import MOST_EXPANSIONS, Thought
+from bathysphere.studio.thoughts import ACTION_COLUMNS, action_rows, actions_csv, sentence, story_csv
+from bathysphere.studio.watched import MOST_EXPANSIONS, Moment, Thought
 
 PLANNERS = {"mcts": "mcts", "best-first": "best-first", "levin": "levin", "phs": "phs"}
 RISKS = ("mean_std", "mean_variance", "second_moment", "exponential", "vote", "vote_once")
 DEFAULT = "shipped:deep-sea"
-_OPEN = f"""async (e) => {{
-  const file = e.target.files[0];
-  if (file) emit(file.size > {levels.MAX_CHARACTERS} ? null : await file.text());
-  e.target.value = "";
-}}"""
+_MARKS = (
+    "Point at an action to see the line that is expected after it. A disc tells the members' mean and spread, its arc "
+    "how many of them vote for the action; the wider the halo, the less they agree which action is better."
+)
 
 
-class Editor(Element, component=str(STATIC / "editor.js")):
-    """A Sokoban board to draw on."""
+class Board(Element, component=str(STATIC / "board.js")):
+    """The world as it is, with what every action is worth, and the line that is expected."""
 
 
 def register(studio: Studio) -> None:
@@ -67,7 +69,6 @@ class WatchPage:
         self.session: Session | None = None
         self.thought: Thought | None = None
         self.is_playing, self.is_busy = False, False
-        self.level_list: list[Any] = []
         with frame("Watch", "An agent at work, and what it thinks of every step.") as beside:
             with beside:
                 self.inside = link("Inside the search", "/search", classes="act")
@@ -79,6 +80,7 @@ class WatchPage:
                 with ui.element("div").classes("stack"):
                     self._make_thoughts()
                     self._make_settings()
+                    self._make_story()
         ui.keyboard(on_key=guarded(self._key), ignore=["input", "select", "textarea", "button"])
 
     async def begin(self, session: str, agent: str, seed: int) -> None:
@@ -101,8 +103,9 @@ class WatchPage:
     def _make_board(self) -> None:
         with card():
             self.problem = text("", "p", "bad")
-            self.board = ui.element("img").classes("board large")
-            self.board.props["alt"] = "The world as it is now"
+            self.board = Board()
+            self.board.props.update({"alt": "The world as it is now", "on": True, "marks": [], "lines": {}})
+            self.board.on("play", guarded(lambda event: self._do(partial(_play, int(event.args)))))
             self.status = text("", "p", "said")
             self.status.props["role"] = "status"
             self.remark = text("", "p", "muted")
@@ -112,8 +115,10 @@ class WatchPage:
                 button("Step", self._step, main=True)
                 self.play = button("Play", self._toggle)
                 self.speed = Slider("Steps a second", 0.5, 20, 0.5, 4, None)
+                tick("Values on the board", True, self._show_values)
             text("Play yourself", "h2")
             self.buttons = ui.element("div").classes("row-of middle")
+            text(_MARKS, "p", "muted")
             note = "Keys: n steps, b goes back, space plays and pauses; arrows and digits are your own steps."
             text(note, "p", "muted")
 
@@ -122,37 +127,15 @@ class WatchPage:
             with ui.element("div").classes("row-of"):
                 names = self.studio.agents.names()
                 self.agent = Choice("Agent", names, DEFAULT, lambda name: self._begin(name, 0, None))
-                self.seed = entry("Seed of the start", "0")
+                self.seed = entry("Seed of the start", "0", on_enter=self._new_start)
                 button("New start", self._new_start)
-            with ui.element("details") as self.desk:
-                text("Sokoban levels: paste, open, generate, or draw one", "summary")
-                with ui.element("div").classes("stack"):
-                    self.pasted = entry("Levels as text (XSB, Boxoban or .sok)", lines=True, classes="wide")
-                    with ui.element("div").classes("row-of middle"):
-                        button("Read the text", lambda: self._read(str(self.pasted.props["value"])))
-                        with ui.element("label").classes("field"):
-                            text("Open a level file")
-                            opened = ui.element("input")
-                        opened.props.update({"type": "file", "accept": ".txt,.xsb,.sok"})
-                        opened.on("change", guarded(self._opened), js_handler=_OPEN)
-                    self.level = Choice("Level", {"": "none read yet"}, "", self._choose_level)
-                    with ui.element("div").classes("row-of"):
-                        self.boxes = Slider("Boxes", 1, 6, 1, 2, None)
-                        self.side = Slider("Cells a side", 7, 13, 1, 8, None)
-                        button("Generate one", self._generate)
-                    self.editor = Editor()
-                    self.editor.props["tiles"] = [data_url(tile) for tile in levels.tile_pictures()]
-                    self.editor.props["tools"], self.editor.props["grid"] = levels.TOOLS, []
-                    self.editor.on("paint", guarded(self._paint))
-                    with ui.element("div").classes("row-of middle"):
-                        button("Play the board as drawn", self._play_drawn, main=True)
-                        self.drawn = text("", "span", "muted")
+            self.desk = LevelDesk(self.studio, self._play_level)
 
     def _make_thoughts(self) -> None:
         with card("What it thinks"):
             self.told = text("Loading the agent and planning ...", "p", "said")
             self.dots = chart("Every member's estimate of every action", {}, height=230)
-            self.actions = Table("The actions and their numbers", ACTION_COLUMNS)
+            self.actions = Table("The actions and their numbers", ACTION_COLUMNS, pointing=True)
             with ui.element("div").classes("row-of"):
                 copy_button(lambda: actions_csv(self.thought))
 
@@ -163,10 +146,25 @@ class WatchPage:
                 self.budget = Slider("Passes", 1, 200, 1, 10, self._change_budget)
             with ui.element("div").classes("row-of"):
                 self.risk = Choice("Risk measure", {r: r for r in RISKS}, RISKS[0], lambda r: self._change(risk=r))
-                self.kappa = entry("κ (weight of uncertainty)", "0")
+                self.kappa = entry("κ (weight of uncertainty)", "0", on_enter=self._set_kappa)
                 button("Set κ", self._set_kappa)
                 button("κ = 0", lambda: self._change(risk_coef=0.0))
                 button("As trained", self._as_trained)
+
+    def _make_story(self) -> None:
+        with card("The episode so far", "What the next step was worth, and by how much members differed about it."):
+            self.story = chart("Value and disagreement at every step", {}, height=190)
+            with ui.element("div").classes("row-of"):
+                copy_button(lambda: story_csv(self._story(), self._names()))
+
+    def _story(self) -> dict[int, Moment]:
+        return {} if self.session is None else self.session.watched.story
+
+    def _names(self) -> tuple[str, ...]:
+        return () if self.session is None else self.session.watched.agent.domain.action_names
+
+    async def _play_level(self, level: Level, seed: int) -> None:
+        await self._begin(self.agent.value, seed, level)
 
     async def _begin(self, agent: str, seed: int, level: Any) -> None:
         self.is_playing = False
@@ -188,14 +186,15 @@ class WatchPage:
         self.unknown.props["href"] = f"/unknown?session={self.session.name}"
         self.inside.update()
         self.unknown.update()
-        self.desk.set_visibility(self.session.known.player is not None)
+        self.desk.seed = self.session.seed
+        self.desk.place.set_visibility(self.session.known.player is not None)
         if self.session.known.player is not None:
             state = watched.episode.states[0].reshape(watched.agent.domain.shape)  # type: ignore[attr-defined]
-            self._draw_editor(state)
+            self.desk.show(state)
         self.buttons.clear()
         with self.buttons:
             for number, name in enumerate(watched.agent.domain.action_names[:32]):
-                button(name, partial(self._do, partial(_play, number)))
+                points_at(button(name, partial(self._do, partial(_play, number))), number)
         self._show_settings()
 
     def _show_settings(self) -> None:
@@ -220,8 +219,6 @@ class WatchPage:
         assert session is not None
         self._seen = session.version
         watched = session.watched
-        self.board.props["src"] = f"/picture/{session.name}/now?{watched.version}"
-        self.board.update()
         self.status.set_text(_status(session))
         self.remark.set_text(watched.remark)
         if watched.episode.over:
@@ -231,6 +228,8 @@ class WatchPage:
             self.thought = await self.studio.thinking(watched.think)
             self.told.set_text(sentence(self.thought, watched.agent.domain.action_names))
         session.thought = self.thought
+        self._show_board()
+        draw(self.story, story_chart(watched.story, self._names()))
         report = None if self.thought is None else self.thought.report
         self.dots.set_visibility(report is not None)
         if report is not None:
@@ -238,6 +237,24 @@ class WatchPage:
             draw(self.dots, actions_chart(report))
         self.actions.show(action_rows(self.thought))
         self.actions.set_visibility(report is not None)
+
+    def _show_board(self) -> None:
+        """Shows the board, and on it what the agent expects."""
+        session, thought = self.session, self.thought
+        assert session is not None
+        props: dict[str, Any] = {"src": f"/picture/{session.name}/now?{session.watched.version}"}
+        props |= {"lines": {}, "marks": [], "chosen": None}
+        if thought is not None:
+            address = f"/picture/{session.name}/{{}}?{session.watched.version}-{thought.budget}"
+            lines = told_lines(thought.graph, thought.lines(), session.watched.agent.domain, address)
+            marks = [] if thought.report is None else told_marks(thought.report, lines)
+            props |= {"lines": lines, "marks": marks, "chosen": thought.choice}
+        self.board.props.update(props)
+        self.board.update()
+
+    def _show_values(self, on: bool) -> None:
+        self.board.props["on"] = on
+        self.board.update()
 
     async def _follow(self) -> None:
         """Plays on, and shows what another window has done."""
@@ -326,50 +343,6 @@ class WatchPage:
         if not told.isdigit():
             raise BathysphereError(f"The seed is {told!r}; expected a whole number from 0.")
         await self._begin(self.agent.value, int(told), None)
-
-    def _read(self, content: str, source: str = "The text") -> None:
-        self.level_list = levels.read_text(content, source)
-        names = {str(i): f"{i + 1}. {level.title or 'without title'}" for i, level in enumerate(self.level_list)}
-        self.level.offer({"": f"choose one of {len(names)}"} | names, "")
-        ui.notify(f"{len(names)} levels read.")
-
-    def _opened(self, event: Any) -> None:
-        told = event.args
-        if not isinstance(told, str):
-            raise BathysphereError(f"This file is refused: level files may have {levels.MAX_CHARACTERS >> 20} MB here.")
-        self._read(told, "The file")
-
-    async def _choose_level(self, number: str) -> None:
-        if number:
-            await self._begin(self.agent.value, 0, self.level_list[int(number)])
-
-    async def _generate(self) -> None:
-        side = int(self.side.value)
-        seed = (self.session.seed if self.session is not None else 0) + 1
-        level = await self.studio.thinking(levels.generated, side, side, int(self.boxes.value), seed)
-        await self._begin(self.agent.value, seed, level)
-
-    def _draw_editor(self, grid: Any) -> None:
-        self.grid = grid.copy()
-        self.editor.props["grid"] = self.grid.tolist()
-        self.editor.update()
-        self.drawn.set_text("")
-
-    def _paint(self, event: Any) -> None:
-        told = event.args
-        self.grid = levels.paint(self.grid, int(told["row"]), int(told["column"]), str(told["tool"]))
-        self.editor.props["grid"] = self.grid.tolist()
-        self.editor.update()
-        self.pasted.props["value"] = grid_text(self.grid)
-        self.pasted.update()
-        try:
-            levels.checked(self.grid)
-            self.drawn.set_text("")
-        except BathysphereError as error:
-            self.drawn.set_text(str(error))
-
-    async def _play_drawn(self) -> None:
-        await self._begin(self.agent.value, 0, levels.checked(self.grid))
 
 
 def _play(action: int, session: Session) -> None:

@@ -2,7 +2,7 @@
 export default {
   template: `
     <div class="scroll" tabindex="0" role="region" :aria-label="label">
-      <table class="numbers">
+      <table :class="['numbers', { tight: pointing }]">
         <caption class="hidden">{{ label }}</caption>
         <thead><tr>
           <th v-if="choosable" scope="col"><span class="hidden">compare</span></th>
@@ -14,7 +14,8 @@ export default {
           </th>
         </tr></thead>
         <tbody>
-          <tr v-for="r in shown" :key="r.key" :class="{ chosen: r.chosen, marked: r.marked }">
+          <tr v-for="r in shown" :key="r.key" :class="{ chosen: r.chosen, marked: r.marked }"
+              @mouseenter="pointing && pointAt(+r.key)" @mouseleave="pointing && pointAt(null)">
             <td v-if="choosable"><input type="checkbox" :checked="r.chosen" :aria-label="'compare ' + r.key"
                 @change="$emit('choose', { key: r.key, on: $event.target.checked })"></td>
             <td v-for="c in columns" :key="c.name" :class="c.align">
@@ -30,7 +31,7 @@ export default {
       <p v-if="shown.length < matching" class="muted">The first {{ shown.length }} of {{ matching }}.
         <button type="button" class="link" @click="most = Infinity">Show all</button></p>
     </div>`,
-  props: { columns: Array, rows: Array, label: String, choosable: Boolean, sortable: Boolean, filter: String },
+  props: { columns: Array, rows: Array, label: String, choosable: Boolean, sortable: Boolean, pointing: Boolean, filter: String },
   emits: ["choose", "open"],
   data: () => ({ by: null, down: false, most: 100 }),
   computed: {
@@ -48,6 +49,7 @@ export default {
     shown() { return this.found.slice(0, this.most); },
   },
   methods: {
+    pointAt,
     sortBy(c) {
       this.down = this.by === c.name ? !this.down : c.align === "right";
       this.by = c.name;
