@@ -28,6 +28,7 @@ from bathysphere.runs.runner import run
 from bathysphere.storage.versions import describe_machine
 from bathysphere.studio.agents import SHIPPED, Agents, agent_in, start_states
 from bathysphere.studio.folder import RunsFolder
+from bathysphere.studio.lines import told_lines, told_marks
 from bathysphere.studio.watched import Watched
 
 WATCHED_SECONDS = 20
@@ -89,11 +90,12 @@ def look_seconds(folder: Path) -> dict[str, float]:
 
 
 def step_seconds(agents: Agents, name: str, steps: int = 20) -> dict[str, float]:
-    """Returns seconds of a step with its search, once everything is compiled."""
+    """Returns seconds of a step with its search and the lines it expects, once everything is compiled."""
     known = agents.load(f"{SHIPPED}{name}")
     domain, start = start_states(known, 0)
     watched = Watched(agent_in(known, domain), start)
-    watched.think()
+    thought = watched.think()
+    told_marks(thought.report, told_lines(thought.graph, thought.lines(), domain, "{}"))
     watched.act()
     taken = []
     for _ in range(steps):
@@ -102,7 +104,9 @@ def step_seconds(agents: Agents, name: str, steps: int = 20) -> dict[str, float]
         began = time.perf_counter()
         watched.act()
         if not watched.episode.over:
-            watched.think()
+            thought = watched.think()
+            lines = told_lines(thought.graph, thought.lines(), domain, "{}")
+            told_marks(thought.report, lines)
         taken.append(time.perf_counter() - began)
     return {"median": statistics.median(taken), "worst": max(taken)}
 
