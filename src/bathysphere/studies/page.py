@@ -163,7 +163,7 @@ def _failures(records: Sequence[Record]) -> str:
     if not failed:
         return ""
     items = "".join(
-        f"<li>{escape(' '.join(filter(None, (r['setting'], r['case']))))}, seed {r['seed']}: "
+        f"<li>{escape(' '.join(filter(None, (r['setting'], r['case']))))}, seed {escape(str(r['seed']))}: "
         f"{escape(r['error'] or '')}</li>"
         for r in failed
     )
