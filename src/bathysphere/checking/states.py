@@ -60,7 +60,8 @@ def find_never_again(domain: Domain, walks: Walks) -> list[Finding]:
             "states-never-repeat",
             f"{met:,} steps led to as many different states, such as {name_of(domain, walks.states[-1])}.",
             "If the state holds something that makes no difference (a clock, an identity, digits beyond what counts), "
-            "leave it out or round it; search gains by recognising states.",
+            "leave it out or round it; search gains by recognising states. Of an environment, key can say what counts: "
+            "key=lambda env: env.unwrapped.place.",
             is_wrong=False,
         )
     ]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copyreg
 import io
 import pickle
+from itertools import chain as in_a_row
 from typing import Any, NamedTuple
 
+from bathysphere.domains.adapters.digests import GENERATORS
 from bathysphere.domains.adapters.sharing import Shared
 
 
@@ -31,28 +33,26 @@ class Attributes:
 
     Args:
       shared: what all copies have in common.
+      without_generators: attributes that are random generators stay where they are too: something else decides them.
     """
 
     name = "pickling what can change"
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, *, without_generators: bool = False) -> None:
         self._shared = shared
+        self._left_out = GENERATORS if without_generators else ()
         self._homes: list[_Home] = []
-        self._numbers: dict[tuple[type, ...], int] = {}  # of homes, by the types in their chain
+        # Of homes, by the types in their chain and the names of generators left out.
+        self._numbers: dict[tuple[tuple[type, ...], tuple[str, ...]], int] = {}
 
     def save(self, env: Any) -> bytes:
         """Returns bytes; equal ones are of equal states."""
         chain = chain_of(env)
-        kinds = tuple(map(type, chain))
+        kept, changing = self._divided(chain)
+        kinds = tuple(map(type, chain)), tuple(in_a_row.from_iterable(kept)) if self._left_out else ()
         number = self._numbers.get(kinds)
         if number is None:
             number = self._numbers[kinds] = self._settle(env)
-        fixed = self._shared.numbers
-        outside = {id(thing) for thing in chain}
-        changing = [
-            {name: value for name, value in vars(thing).items() if id(value) not in fixed and id(value) not in outside}
-            for thing in chain
-        ]
         file = io.BytesIO()
         pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
         pickler.dispatch_table = self._homes[number].reducers
@@ -72,13 +72,21 @@ class Attributes:
     def _settle(self, env: Any) -> int:
         """Makes a copy of an environment in which its attributes will be replaced; returns its number."""
         chain = chain_of(self._shared.loads(self._shared.dumps(env)))
-        fixed, outside = self._shared.numbers, {id(thing) for thing in chain}
-        kept = [
-            {name: value for name, value in vars(thing).items() if id(value) in fixed or id(value) in outside}
-            for thing in chain
-        ]
+        kept, _ = self._divided(chain)
         self._homes.append(_Home(chain, kept, {**copyreg.dispatch_table, **dict.fromkeys(map(type, chain), _refuse)}))
         return len(self._homes) - 1
+
+    def _divided(self, chain: list[Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Returns the attributes of each thing that are no part of copies, and those that are."""
+        fixed, outside = self._shared.numbers, {id(thing) for thing in chain}
+        kept, changing = list[dict[str, Any]](), list[dict[str, Any]]()
+        for thing in chain:
+            kept.append({})
+            changing.append({})
+            for name, value in vars(thing).items():
+                stays = id(value) in fixed or id(value) in outside or isinstance(value, self._left_out)
+                (kept if stays else changing)[-1][name] = value
+        return kept, changing
 
 
 def chain_of(env: Any) -> list[Any]:

@@ -48,8 +48,8 @@ def from_gymnasium(
       key: what identifies a state. "observation": what it shows. "snapshot": everything in a copy of the environment
         (of ALE its RAM), except random generators and counters of a time limit. A function: what it returns for the
         environment, anything made of numbers, text and containers. None: the snapshot, without attributes that merely
-        repeat the latest action and changed no step when they were given other values. Neither do the seeds count that
-        Gymnasium notes beside generators, unless a step depends on them.
+        repeat the latest action or that the code only writes, and that changed no step when they had other values.
+        Neither do the seeds count that Gymnasium notes beside generators, unless a step depends on them.
       max_steps: the usual time limit; None: the environment's own.
       seeds: every episode begins with one of so many fixed resets; None: each has its own.
 

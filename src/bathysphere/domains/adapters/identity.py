@@ -2,7 +2,8 @@
 
 Everything in a copy does. To leave something out is safe only if the future cannot depend on it, which no number of
 steps proves: a key that was picked up may matter at a door that nobody has reached yet. So nothing is left out but what
-merely repeats the latest action or notes the seed of a random generator, and only after trying.
+merely repeats the latest action, notes the seed of a random generator, or is only written by the code (unread.py), and
+only after trying.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.adapters.digests import GENERATORS, digest_of, is_description
 from bathysphere.domains.adapters.simulator import Access, Part, Simulator
+from bathysphere.domains.adapters.unread import unread
 from bathysphere.domains.adapters.walks import Walk, look_of
 from bathysphere.domains.base import Discovery
 from bathysphere.errors import BathysphereError, WorldError
@@ -25,6 +27,7 @@ _EXPANDED, _EXPANDED_STEPS = 512, 4096  # states from which all steps are made, 
 _PAIRS, _COMPARED_STEPS = 96, 8192  # those that are compared, and how many steps that may take
 _PLACES, _PLACE_STEPS = 24, 4  # where something is changed, and how long the answers are compared
 _SEED = "_np_random_seed"  # where Gymnasium notes what seed a reset gave to the environment's generator
+_VALUES = 16  # that it is given there
 
 
 class _Place(NamedTuple):
@@ -51,18 +54,21 @@ _Pair = tuple[_State, _State]
 
 
 def identify_by_snapshot(simulator: Simulator, walks: list[Walk], *, with_echoes: bool = False) -> list[Discovery]:
-    """Finds attributes that do not matter: seeds of generators, and what repeats the latest action.
+    """Finds attributes that do not matter: seeds of generators, what repeats the latest action, what is only written.
 
     Sets the simulator's `ignored`.
 
     Args:
       simulator: the environment.
       walks: through it.
-      with_echoes: whether what repeats the latest action tells states apart.
+      with_echoes: whether what repeats the latest action, and what is only written, tells states apart.
     """
     if isinstance(simulator.way, Access):
         return [Discovery("domain.key snapshot", "all that the environment hands out as its state")]
-    candidates = {} if with_echoes else dict.fromkeys(_echoes(simulator, walks), "the latest action")
+    candidates = dict[Part, str]()
+    if not with_echoes:
+        candidates |= dict.fromkeys(_unread(simulator, walks), "written and not used")
+        candidates |= dict.fromkeys(_echoes(simulator, walks), "the latest action")
     candidates |= dict.fromkeys(_seeds_of_generators(simulator), "the seed of its generator")
     ignored = {part: what for part, what in candidates.items() if not _matters(simulator, walks, part)}
     simulator.ignored = frozenset(ignored)
@@ -75,7 +81,7 @@ def identify_by_snapshot(simulator: Simulator, walks: list[Walk], *, with_echoes
             "on it, let reset keep it elsewhere, or give a function as key",
         )
         for part in _kept_seeds(simulator, walks)
-        if part.name != _SEED
+        if part.name != _SEED and part not in ignored
     ]
     return [Discovery("domain.key snapshot", f"everything in a copy identifies a state{but}"), *kept]
 
@@ -212,6 +218,13 @@ def _name(simulator: Simulator, part: Part) -> str:
     return f"{type(simulator.chain()[part.depth]).__name__}.{part.name}"
 
 
+def _unread(simulator: Simulator, walks: list[Walk]) -> list[Part]:
+    """Returns the attributes that the environment's code writes and does not use."""
+    parts = {part for _ in _states(simulator, walks) for part in _parts(simulator)}
+    names = unread(simulator.chain(), {part.name for part in parts})
+    return sorted(part for part in parts if part.name in names)
+
+
 def _parts(simulator: Simulator) -> dict[Part, bytes]:
     """Returns digests of the attributes with plain values; what merely repeats an action is one of them."""
     return {
@@ -244,7 +257,7 @@ def _matters(simulator: Simulator, walks: list[Walk], part: Part) -> bool:
             actions = rng.integers(simulator.num_actions, size=_PLACE_STEPS).tolist()
             simulator.load(snapshot)
             expected = _answers(simulator, place, actions)
-            for value in met.values():
+            for value in list(met.values())[:: max(1, len(met) // _VALUES)]:
                 simulator.load(snapshot)
                 setattr(simulator.chain()[part.depth], part.name, copy.deepcopy(value))
                 if _answers(simulator, place, actions) != expected:

@@ -178,7 +178,7 @@ def _shorter(simulator: Simulator, walks: list[Walk]) -> Way:
     """Copies attributes instead of whole environments, if pickling works and this does too; returns the way taken."""
     way = simulator.way
     if isinstance(way, Pickled):
-        simulator.way = Attributes(simulator.shared)
+        simulator.way = Attributes(simulator.shared, without_generators=simulator.dice is not None)
         if _failure(simulator, walks) is not None or simulator.shared.has_changed():
             simulator.way = way
     return simulator.way
