@@ -12,7 +12,7 @@ from bathysphere.agents.evaluation import Evaluation, Outcome, counts, evaluate,
 from bathysphere.agents.evaluation_picture import _apart, draw_passes, draw_planners
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.runner import run
-from bathysphere.statistics import wilson_interval
+from bathysphere.statistics import mean_interval, wilson_interval
 from tests.runs.small import small_config
 
 OUTCOMES = [
@@ -43,6 +43,9 @@ def deep_sea_run(tmp_path_factory):
     return path
 
 
+RETURN = 0.5 / 3, *mean_interval([0.5, 0.0, 0.0])  # mean and interval
+
+
 def test_what_is_counted():
     assert (EPISODES.count, EPISODES.solved, EPISODES.rate) == (3, 2, 2 / 3)
     assert EPISODES.interval == wilson_interval(2, 3)
@@ -63,7 +66,8 @@ def test_the_json_of_episodes_and_levels():
     episodes = {
         **head,
         **{"episodes": 3, "wins": 2, "win_rate": 2 / 3, "win_rate_low": low, "win_rate_high": high},
-        **{"mean_return": 0.5 / 3, "worst_return": 0.0, "best_return": 0.5},
+        **dict(zip(("mean_return", "mean_return_low", "mean_return_high"), RETURN, strict=True)),
+        **{"worst_return": 0.0, "best_return": 0.5},
         **{"mean_length": 10.0, "mean_solution_length": 3.5},
         **{f"{name}_per_episode": mean for name, mean in per.items()},
         **{"expansions_per_solved_episode": 5.5, "states_per_solved_episode": 7.0},
@@ -84,7 +88,7 @@ def test_the_json_of_episodes_and_levels():
 
 def test_the_sentences():
     assert str(EPISODES).startswith(
-        "Won 2 of 3 episodes: 66.7% (95 % interval 20.8% to 93.9%). Mean return 0.1667 (0 to 0.5).\n"
+        "Won 2 of 3 episodes: 66.7% (95 % interval 20.8% to 93.9%). Mean return 0.1667 ± 0.33 (0 to 0.5).\n"
         "Per episode 10.0 steps, 18.0"
     )
     assert str(LEVELS).startswith("Solved 2 of 3 levels: 66.7%")
@@ -157,12 +161,13 @@ def test_the_return_is_told_beside_the_wins(deep_sea_run):
     told = evaluate(deep_sea_run, 20)
     assert told.worst_return <= told.mean_return <= told.best_return == pytest.approx(0.992)
     assert told.to_dict()["mean_return"] == told.mean_return
-    assert re.search(r"^Won \d+ of 20 episodes: .* Mean return 0\.\d+ \(", str(told))
+    assert re.search(r"^Won \d+ of 20 episodes: .* Mean return 0\.\d+ ± [\d.e-]+ \(", str(told))
 
 
 def test_where_nothing_counts_as_won_the_return_is_what_is_told(deep_sea_run):
-    told = replace(evaluate(deep_sea_run, 5), solved=0, mean_return=-13.0, worst_return=-14.0, best_return=-12.5)
-    assert str(told).startswith("Mean return -13 (-14 to -12.5) in 5 episodes; none of them counts as won.\n")
+    earned = {"mean_return": -13.0, "mean_return_low": -13.5, "mean_return_high": -12.5}
+    told = replace(evaluate(deep_sea_run, 5), solved=0, **earned, worst_return=-14.0, best_return=-12.5)
+    assert str(told).startswith("Mean return -13 ± 0.5 (-14 to -12.5) in 5 episodes; none of them counts as won.\n")
     assert "Won" not in str(told)
 
 

@@ -23,7 +23,7 @@ from bathysphere.learning.blocks import BlockPlayer, Knowledge, Players
 from bathysphere.planning import Episode, PlannerSettings, Pool
 from bathysphere.planning.named import changed_planner, planner_name
 from bathysphere.planning.planner import TimedSteps
-from bathysphere.statistics import wilson_interval
+from bathysphere.statistics import mean_interval, wilson_interval
 from bathysphere.storage.files import read_json
 
 Unit = Literal["episode", "level"]
@@ -43,7 +43,7 @@ WORDS: dict[Unit, Words] = {
     "episode": Words("episodes", "wins", "win_rate", "episodes won"),
     "level": Words("levels", "solved", "solve_rate", "levels solved"),
 }
-_OF_EPISODES = ("mean_return", "worst_return", "best_return", "mean_length")
+_OF_EPISODES = ("mean_return", "mean_return_low", "mean_return_high", "worst_return", "best_return", "mean_length")
 _LOOK_SECONDS = 0.5  # that a block is waited for, before an interrupt is heard
 _COUNTED = ("waits", "states", "expansions", "model_calls")
 
@@ -107,6 +107,9 @@ class Evaluation:
     """Of levels: the numbers and the solution of each, as plain data."""
     mean_return: float = 0.0
     """Of episodes: the sum of rewards, not discounted; its mean ..."""
+    mean_return_low: float = 0.0
+    mean_return_high: float = 0.0
+    """... with its 95 % interval, which luck in the world or at the start makes wide ..."""
     worst_return: float = 0.0
     """... the lowest ..."""
     best_return: float = 0.0
@@ -175,7 +178,8 @@ class Evaluation:
         rate = f"{self.rate:.1%} (95 % interval {low:.1%} to {high:.1%})."
         if self.unit == "level":
             return f"Solved {self.solved:,} of {self.count:,} levels: {rate}"
-        earned = f"{self.mean_return:.4g} ({self.worst_return:.4g} to {self.best_return:.4g})"
+        half = (self.mean_return_high - self.mean_return_low) / 2
+        earned = f"{self.mean_return:.4g} ± {half:.2g} ({self.worst_return:.4g} to {self.best_return:.4g})"
         if not self.solved and (self.worst_return or self.best_return):
             return f"Mean return {earned} in {self.count:,} episodes; none of them counts as won."
         return f"Won {self.solved:,} of {self.count:,} episodes: {rate} Mean return {earned}."
@@ -332,6 +336,7 @@ def counts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Returns the fields of an `Evaluation` that are sums and means over its units."""
     total = Outcome(*(sum(column) for column in zip(*outcomes, strict=True)))
     solved = [outcome for outcome in outcomes if outcome.solved]
+    low, high = mean_interval([outcome.earned for outcome in outcomes])
     return {
         "count": len(outcomes),
         "solved": len(solved),
@@ -342,6 +347,8 @@ def counts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "most_expansions": max(outcome.expansions for outcome in outcomes),
         "solved_states": _mean([outcome.states for outcome in solved]),
         "mean_return": math.fsum(outcome.earned for outcome in outcomes) / len(outcomes),
+        "mean_return_low": low,
+        "mean_return_high": high,
         "worst_return": min(outcome.earned for outcome in outcomes),
         "best_return": max(outcome.earned for outcome in outcomes),
     }
