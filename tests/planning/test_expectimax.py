@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from bathysphere.domains import DeepSea, DeepSeaConfig
+from bathysphere.domains.base import Successors
 from bathysphere.errors import BathysphereError
+from bathysphere.models.chance_memory import ChanceMemory
 from bathysphere.planning import MCTS, BestFirst, Expectimax, ExpectimaxConfig, NoPlanner
 from bathysphere.planning.graph.risk import register_risk
 from bathysphere.planning.inspect import root_report, search_graph
@@ -118,6 +120,102 @@ def test_a_measure_of_a_users_that_returns_nan_is_refused():
         play_all(planner)
 
 
+def memory_of(mdp, num_steps, rng, num_members=4):
+    """Returns a memory of so many steps in a world, each from any state by any action."""
+    going = np.flatnonzero(~mdp.is_end)
+    states = mdp.encode(rng.choice(going, size=num_steps))
+    actions = rng.integers(mdp.target.shape[1], size=num_steps).astype(np.int32)
+    memory = ChanceMemory(mdp.state_size, mdp.target.shape[1], num_members, 1.5, 3, num_outcomes=mdp.target.shape[2])
+    memory.learn(states, actions, Successors(*take_steps(mdp, states, actions, rng)))
+    return memory
+
+
+def as_a_world(mdp, memory):
+    """Returns what a memory knows as a world in which the unknown of every state and action is a state, an end."""
+    num_states, num_actions, _ = mdp.target.shape
+    states = mdp.encode(np.arange(num_states))
+    told, unknown, worth = memory.imagine_outcomes(states)
+    own = num_states + np.arange(num_states * num_actions).reshape(num_states, num_actions, 1)
+    chance = np.concatenate([told.probabilities, unknown[..., None]], axis=2).astype(np.float32).astype(float)
+    reward = np.concatenate([told.rewards, np.zeros((num_states, num_actions, 1))], axis=2)
+    target = np.concatenate([mdp.number(told.states), own], axis=2)
+    is_end = np.concatenate([mdp.is_end, np.ones(num_states * num_actions, bool)])
+    return RandomMDP(target, chance, reward, is_end), worth.reshape(-1, worth.shape[2])
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("risk", ["mean_std", "vote"])
+def test_with_a_memory_every_pass_equals_the_plain_twin(risk):
+    """The unknown is one outcome more, an end whose value differs between members."""
+    rng, config = np.random.default_rng(7), ExpectimaxConfig(passes=6, risk=risk, risk_coef=2.0, discount=0.9)
+    for seed in range(30):
+        mdp = RandomMDP.draw(rng)
+        memory = memory_of(mdp, int(rng.integers(0, 60)), rng)
+        values = Table(rng.normal(size=(len(mdp.target), 4)))
+        planner = Expectimax(mdp, values, config, seed=seed, model=memory)
+        arena = planner.graphs.arena
+        told, worth = as_a_world(mdp, memory)
+        table = np.concatenate([values.values, worth])
+        twin = OracleSearch(told, 0, table, config, arena.members[0].tolist(), 0)
+        twin.value |= {len(mdp.target) + k: [float(v) for v in row] for k, row in enumerate(worth)}
+        twin.rng.state = int(arena.episodes["rng"][0])
+        for _ in range(2):
+            planner.plan()
+            for _ in range(config.passes):
+                twin.one_pass()
+            assert int(planner.graphs.arena.episodes["rng"][0]) == twin.rng.state
+            report = root_report(planner, 0)
+            assert report.q == pytest.approx(np.array(twin.expectations(0)[0]), abs=1e-6)
+            assert report.score == pytest.approx(list(twin.scores(0).values()), abs=1e-6)
+
+
+def test_with_a_memory_the_unforeseen_happens_and_episodes_are_possible():
+    mdp = RandomMDP.draw(np.random.default_rng(11))
+    values = Table(np.random.default_rng(0).normal(size=(len(mdp.target), 4)))
+    memory = memory_of(mdp, 0, np.random.default_rng(0))
+    config = ExpectimaxConfig(passes=3, risk_coef=1.0)
+    planner = Expectimax(mdp, values, config, model=memory, batch=2, num_episodes=30, seed=1)
+    for episode in play_all(planner):
+        numbers = [*mdp.number(episode.states).tolist(), int(mdp.number(episode.last_state))]
+        for before, after, action in zip(numbers[:-1], numbers[1:], episode.actions, strict=True):
+            assert mdp.chance[before, action][mdp.target[before, action] == after].sum() > 0
+        assert episode.truncated == (not mdp.is_end[numbers[-1]])
+    assert planner.work.unknown_steps == planner.work.steps  # it learns nothing here, so that nothing is foreseen
+
+
+def test_what_a_memory_has_seen_often_is_planned_as_the_world_itself():
+    """With thousands of steps the choice is that of value iteration in the true world."""
+    rng = np.random.default_rng(12)
+    config = ExpectimaxConfig(passes=400, discount=0.8)
+    for seed in range(15):
+        mdp = RandomMDP.draw(rng)
+        best, q = optimal(mdp, 0.8, sweeps=200)
+        memory = memory_of(mdp, 40_000, rng, num_members=3)
+        values = Table(20.0 + rng.normal(size=(len(mdp.target), 3)))
+        planner = Expectimax(mdp, values, config, seed=seed, model=memory)
+        planner.plan()
+        planner.act()
+        assert q[0, int(planner.actions[0])] == pytest.approx(best[0], abs=0.1)
+
+
+def test_a_saved_search_with_a_memory_goes_on_bit_for_bit():
+    rng = np.random.default_rng(5)
+    mdp = RandomMDP.draw(rng)
+    memory = memory_of(mdp, 20, rng, num_members=3)
+    values = Table(np.random.default_rng(0).normal(size=(len(mdp.target), 3)))
+
+    def make():
+        return Expectimax(mdp, values, ExpectimaxConfig(passes=4, risk_coef=1.0), batch=3, seed=2, model=memory)
+
+    whole, resumed = make(), make()
+    whole.step(7)
+    resumed.load_state_dict(whole.state_dict())
+    whole.step(9)
+    resumed.step(9)
+    one, other = whole.state_dict(), resumed.state_dict()
+    assert all((one[name] == other[name]).all() for name in one)
+
+
 def test_what_happens_is_as_probable_as_the_world_says():
     rng = np.random.default_rng(3)
     mdp = RandomMDP.draw(rng)
@@ -181,6 +279,8 @@ def test_what_does_not_go_together_is_refused():
         Expectimax(sea, values)
     with pytest.raises(BathysphereError, match="leave out model"):
         Expectimax(mdp, values, model=sea)
+    with pytest.raises(BathysphereError, match="newest values"):
+        Expectimax(mdp, values, steady=True)
     with pytest.raises(BathysphereError, match="batch is 0"):
         Expectimax(mdp, values, batch=0)
     with pytest.raises(BathysphereError, match="passes is 0"):

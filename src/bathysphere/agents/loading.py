@@ -13,9 +13,10 @@ from bathysphere.agents.agent import Agent
 from bathysphere.config.run import ENSEMBLE, LEARNT, MEMORY, RELEVANCE, RunConfig
 from bathysphere.config.saved import CONFIG, MODEL, check_is_run, load_config, open_checkpoints
 from bathysphere.domains import make_domain
-from bathysphere.domains.base import Domain, LearningModel, Model, ObservationSpec
+from bathysphere.domains.base import Chance, Domain, LearningModel, Model, ObservationSpec
 from bathysphere.domains.worlds import hand_over
 from bathysphere.errors import BathysphereError, did_you_mean
+from bathysphere.models.chance_memory import ChanceMemory
 from bathysphere.models.memory import MemoryModel
 from bathysphere.models.relevance import RelevanceModel
 from bathysphere.planning import SearchConfig
@@ -137,7 +138,8 @@ def begin_model(config: RunConfig, domain: Domain, values: Ensemble) -> Learning
 def _make_learnt(config: RunConfig, domain: Domain, spread: float) -> LearningModel:
     num_members = config.values.num_members
     if config.model == MEMORY:
-        return MemoryModel(domain.state_size, len(domain.action_names), num_members, spread, config.seed)
+        kind = ChanceMemory if isinstance(domain, Chance) else MemoryModel
+        return kind(domain.state_size, len(domain.action_names), num_members, spread, config.seed)
     if config.model == RELEVANCE:
         return RelevanceModel(domain, num_members, spread, config.seed)
     from bathysphere.models.network_model import EnsembleModel, NetworkModel  # imports PyTorch

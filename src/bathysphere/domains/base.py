@@ -129,6 +129,13 @@ class Outcomes(NamedTuple):
     terminal: NDArray[np.bool_]  # bool [n, A, C]
     solved: NDArray[np.bool_]  # bool [n, A, C]
 
+    @classmethod
+    def none(cls, states: States, num_actions: int, num_outcomes: int) -> Outcomes:
+        """Returns arrays in which nothing happens in `states`, uint8 [n, S], and with no probability, to be filled."""
+        shape = (len(states), num_actions, num_outcomes)
+        stays = np.broadcast_to(states[:, None, None], (*shape, states.shape[1])).copy()
+        return cls(stays, np.zeros(shape), np.zeros(shape), np.zeros(shape, np.bool_), np.zeros(shape, np.bool_))
+
 
 @runtime_checkable
 class Chance(Protocol):
@@ -142,6 +149,26 @@ class Chance(Protocol):
 
         Pure, unless chances are counted: then estimates get sharper when they are asked for again.
         """
+        ...
+
+
+class ImaginedOutcomes(NamedTuple):
+    """What a model of chance that does not know everything says one step ahead of `n` states."""
+
+    outcomes: Outcomes  # of what it knows; the probabilities of an action add up to 1 with that of the unknown
+    unknown: NDArray[np.float64]  # float64 [n, A], how probable it is that something else happens
+    values: NDArray[np.float32]  # float32 [n, A, E], what that is worth to each member
+
+
+@runtime_checkable
+class PartialChance(Protocol):
+    """What a model that offers `Chance` may offer besides: that it knows what it does not know.
+
+    The unknown is one outcome more: an end, with values that differ between members.
+    """
+
+    def imagine_outcomes(self, states: States) -> ImaginedOutcomes:
+        """Returns all that is known to follow `states`, uint8 [n, S], and what the rest is worth."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +20,11 @@ from bathysphere.domains.base import (
     Successors,
     as_rows,
 )
+from bathysphere.domains.counting import Counts, add, most_frequent, write
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.state import prefixed, require, section
 
 SEEDS = 2**31  # of runs: 0 to one less
-
-
-class _Count(NamedTuple):
-    """An outcome, how often it came, and what it paid in all."""
-
-    times: int
-    reward: float
 
 
 class _State:
@@ -38,7 +32,7 @@ class _State:
 
     def __init__(self, num_actions: int) -> None:
         self.runs = 0
-        self.counts: list[dict[tuple[bytes, bool, bool], _Count]] = [{} for _ in range(num_actions)]
+        self.counts: list[Counts] = [{} for _ in range(num_actions)]
 
     def add(self, answer: Successors, number: int) -> None:
         for action, counts in enumerate(self.counts):
@@ -47,8 +41,7 @@ class _State:
                 bool(answer.terminal[number, action]),
                 bool(answer.solved[number, action]),
             )
-            times, reward = counts.get(outcome, (0, 0.0))
-            counts[outcome] = _Count(times + 1, reward + float(answer.rewards[number, action]))
+            add(counts, outcome, float(answer.rewards[number, action]))
         self.runs += 1
 
 
@@ -122,27 +115,18 @@ class EstimatedChance:
             if not first.runs:
                 self._run(row, first)
             for action, counts in enumerate(first.counts):
-                outcome, count = max(counts.items(), key=lambda item: item[1].times)
-                _write(out, (number, action), outcome, count)
+                ((outcome, count),) = most_frequent(counts, 1)
+                write(out, (number, action), outcome, count)
         return out
 
     def outcomes(self, states: States) -> Outcomes:
         """Returns what followed `states`, uint8 [n, S], in all runs so far, after some more of them."""
         rows = as_rows(states, self.state_size)
-        shape = (len(rows), len(self.action_names), self._num_outcomes)
-        out = Outcomes(
-            np.broadcast_to(rows[:, None, None], (*shape, self.state_size)).copy(),
-            np.zeros(shape),
-            np.zeros(shape),
-            np.zeros(shape, np.bool_),
-            np.zeros(shape, np.bool_),
-        )
+        out = Outcomes.none(rows, len(self.action_names), self._num_outcomes)
         for number, row in enumerate(rows):
             for action, counts in enumerate(self._asked(row).counts):
-                # The sort is stable: of equally frequent ones, those come first that did.
-                kept = sorted(counts.items(), key=lambda item: -item[1].times)[: self._num_outcomes]
-                for place, (outcome, count) in enumerate(kept):
-                    _write(out, (number, action, place), outcome, count)
+                for place, (outcome, count) in enumerate(most_frequent(counts, self._num_outcomes)):
+                    write(out, (number, action, place), outcome, count)
                     out.probabilities[number, action, place] = count.times
         out.probabilities[:] /= out.probabilities.sum(axis=2, keepdims=True)
         return out
@@ -196,10 +180,3 @@ def with_outcomes(domain: Domain) -> Domain:
     if isinstance(domain, Sampler) and not isinstance(domain, Chance):
         return EstimatedChance(domain)
     return domain
-
-
-def _write(out: Any, place: tuple[int, ...], outcome: tuple[bytes, bool, bool], count: _Count) -> None:
-    """Enters an outcome into arrays. Mutates: out."""
-    out.states[place] = np.frombuffer(outcome[0], np.uint8)
-    out.rewards[place] = count.reward / count.times
-    out.terminal[place], out.solved[place] = outcome[1:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Chance, Domain, Model, PartialModel, States
+from bathysphere.domains.base import Chance, Domain, Model, PartialChance, PartialModel, States
 from bathysphere.values.ensemble import Ensemble
 
 
@@ -13,7 +13,7 @@ def look_ahead(states: States, domain: Domain, model: Model, values: Ensemble, d
     """Returns what each member thinks the best action in `states`, uint8 [n, S], is worth: float32 [n, E].
 
     That is max over actions of reward + discount * the member's value of the successor, as it is now; 0 for an end, and
-    what the model says for an outcome that it does not know. With chance, its expectation.
+    what the model says for an outcome that it does not know. With chance, its expectation, of the unknown too.
     """
     if isinstance(model, Chance):
         return _expect(states, domain, model, values, discount)
@@ -29,10 +29,13 @@ def look_ahead(states: States, domain: Domain, model: Model, values: Ensemble, d
 
 
 def _expect(states: States, domain: Domain, model: Chance, values: Ensemble, discount: float) -> NDArray[np.float32]:
-    answer = model.outcomes(states)
+    imagined = model.imagine_outcomes(states) if isinstance(model, PartialChance) else None
+    answer = model.outcomes(states) if imagined is None else imagined.outcomes
     shape = (*answer.rewards.shape, values.num_members)
     ahead = values.evaluate(domain.observe(answer.states.reshape(-1, domain.state_size))).reshape(shape)
     worth = answer.rewards[..., None] + discount * np.where(answer.terminal[..., None], np.float32(0.0), ahead)
     expected: NDArray[np.float64] = (answer.probabilities[..., None] * worth).sum(axis=2)
+    if imagined is not None:
+        expected = expected + discount * imagined.unknown[..., None] * imagined.values
     best: NDArray[np.float32] = expected.max(axis=1).astype(np.float32)
     return best

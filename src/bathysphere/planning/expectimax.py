@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Chance, Domain, Model, Outcomes, Starts, States
+from bathysphere.domains.base import Chance, Domain, ImaginedOutcomes, Model, PartialChance, Starts, States
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode, read_episodes
@@ -73,6 +73,8 @@ class Expectimax:
 
     Args:
       domain: one that offers `Chance`.
+      model: what planning believes may happen, with `Chance` too; the domain itself if not given. What `PartialChance`
+        leaves unknown is one outcome more of every action.
       The others: as for `MCTS`.
     """
 
@@ -94,12 +96,14 @@ class Expectimax:
         steady: bool = False,
         graph_states: int | None = None,
     ) -> None:
-        _check(domain, batch, model is not None and model is not domain, steady or graph_states is not None)
+        _check(domain, batch, domain if model is None else model, steady or graph_states is not None)
         self.domain, self.values, self.config = domain, values, config or ExpectimaxConfig()
-        self.model: Model = domain
+        self.model: Model = domain if model is None else model
         self.work = Work()
         num_actions = len(domain.action_names)
-        num_edges = num_actions * self._outcomes_of(domain.initial(1, np.random.default_rng(0))).rewards.shape[2]
+        told = self._imagine(domain.initial(1, np.random.default_rng(0)))
+        self._num_outcomes = told.outcomes.rewards.shape[2] + (told.unknown.shape[1] > 0)  # the unknown is one, too
+        num_edges = num_actions * self._num_outcomes
         sizes = Sizes(
             batch=batch,
             state_size=domain.state_size,
@@ -174,7 +178,10 @@ class Expectimax:
         arena, slots = self.graphs.arena, np.flatnonzero(self._active)
         chance.choose_all(*self._ranking, self._active, self._q, self._luck, self._actions)
         taken = take_steps(self.domain, self.root_states[slots], self._actions[slots], self._rng)
-        chance.arrive(arena, slots, self._actions, self.graphs.words(taken.states), taken.rewards)
+        told = self.graphs.words(taken.states), taken.rewards, taken.terminal, taken.solved
+        num_new, surprises = chance.arrive(arena, slots, self._actions, self._num_outcomes, *told, *self._new)
+        self._evaluate(num_new)
+        self.work.unknown_steps += surprises
         self.work.steps += len(slots)
         is_over = taken.terminal | (arena.episodes["step"][slots] == self.graphs.sizes.max_steps)
         return self._finish(slots[is_over], ~taken.terminal[is_over]) if is_over.any() else []
@@ -218,9 +225,13 @@ class Expectimax:
         arena = self.graphs.arena
         return int(arena.nodes["state"][slot, arena.episodes["root"][slot]])
 
-    def _outcomes_of(self, states: States) -> Outcomes:
-        assert isinstance(self.domain, Chance)
-        return self.domain.outcomes(states)
+    def _imagine(self, states: States) -> ImaginedOutcomes:
+        """Asks the model; what knows everything leaves nothing unknown, of no action."""
+        if isinstance(self.model, PartialChance):
+            return self.model.imagine_outcomes(states)
+        assert isinstance(self.model, Chance)
+        nothing = np.zeros((len(states), 0, self.values.num_members), np.float32)
+        return ImaginedOutcomes(self.model.outcomes(states), np.zeros((len(states), 0)), nothing)
 
     def _sweep(self) -> bool:
         """Goes on with all passes as far as possible; returns whether episodes wait for the model."""
@@ -236,13 +247,16 @@ class Expectimax:
         t0 = clock()
         slots = self._pending[: self._num_pending]
         leaves = self._paths[slots, self._lengths[slots] - 1]
-        answer = self._outcomes_of(self.graphs.states(arena.words[slots, leaves]))
+        answer, unknown, worth = self._imagine(self.graphs.states(arena.words[slots, leaves]))
         self.work.model_calls += len(slots)
         t1 = clock()
-        flat = (len(slots), self.graphs.sizes.num_actions)
-        rows = self.graphs.words(answer.states.reshape(*flat, -1))
-        numbers = [np.ascontiguousarray(part).reshape(flat) for part in answer[1:]]
-        num_new = chance.insert_outcomes(arena, slots, leaves, rows, *numbers, *self._new)
+        states = answer.states
+        if unknown.shape[1]:  # a place for it, which nobody reads
+            states = np.concatenate([states, states[:, :, :1]], axis=2)
+        rows = self.graphs.words(states.reshape(len(slots), self.graphs.sizes.num_actions, -1))
+        rows = rows.reshape(*states.shape[:3], -1)
+        numbers = [np.ascontiguousarray(part) for part in answer[1:]]
+        num_new = chance.insert_outcomes(arena, slots, leaves, rows, *numbers, unknown, worth, *self._new)
         seconds["model"] += t1 - t0
         seconds["insert"] += clock() - t1
         self._evaluate(num_new)
@@ -306,7 +320,7 @@ class Expectimax:
         restore_generator(self._rng, state["rng"])
 
 
-def _check(domain: Domain, batch: int, has_model: bool, wants_more: bool) -> None:
+def _check(domain: Domain, batch: int, model: Model, wants_more: bool) -> None:
     """Refuses what does not go with planning by outcomes."""
     if batch < 1:
         raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
@@ -314,8 +328,13 @@ def _check(domain: Domain, batch: int, has_model: bool, wants_more: bool) -> Non
         raise BathysphereError(
             f"The planner expectimax is for worlds with chance, and {domain.name} offers no outcomes. Plan with mcts."
         )
-    if has_model or wants_more:
+    if not isinstance(model, Chance):
         raise BathysphereError(
-            "The planner expectimax plans with the world's own outcomes and the newest values; leave out model, "
-            "learning.steady_values, learning.graph_states and learning.target graph."
+            "The planner expectimax needs a model that says how probable what is, such as the memory; leave out model, "
+            "or learn it with --model memory."
+        )
+    if wants_more:
+        raise BathysphereError(
+            "The planner expectimax plans with the newest values; leave out learning.steady_values, "
+            "learning.graph_states and learning.target graph."
         )

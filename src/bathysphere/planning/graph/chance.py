@@ -1,7 +1,8 @@
 """Steps of a search in a world with chance, in one episode `b` of an `Arena` (see arena.py).
 
-Outcome c of action a is edge a * C + c of a state, and `priors` holds how probable it is. The sums of a state are its
-members' values themselves, with a count of 1, and the one node of an episode points at the state it is in.
+Outcome c of action a is edge a * C + c of a state, and `priors` holds how probable it is. If planning goes by a model
+that does not know everything, the last outcome of every action is the unknown. The sums of a state are its members'
+values themselves, with a count of 1, and the one node of an episode points at the state it is in.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from bathysphere.planning.graph.compiled import kernel
 from bathysphere.planning.graph.risk import joint_at, separable_at
 from bathysphere.planning.graph.scoring import best_action, random_below
-from bathysphere.planning.graph.steps import insert_child
+from bathysphere.planning.graph.steps import find_or_create, insert_child, insert_unknown, set_end
 
 _BITS = 2.0**-53
 
@@ -20,9 +21,9 @@ _BITS = 2.0**-53
 def expect(arena, discount, b, state, q, luck):
     """Computes every member's expectation over the outcomes of every action in a state.
 
-    Mutates: q [A, E]; luck [A], the standard deviation over outcomes, mean square over members.
+    Mutates: q [A, E]; luck [A], the standard deviation over outcomes that are known, mean square over members.
     """
-    edges, chances, sums = arena.edges[b, state], arena.priors[b, state], arena.sums[b]
+    edges, chances, sums, stats = arena.edges[b, state], arena.priors[b, state], arena.sums[b], arena.stats[b]
     num_actions, num_members = q.shape
     num_outcomes = edges.shape[0] // num_actions
     for a in range(num_actions):
@@ -32,6 +33,8 @@ def expect(arena, discount, b, state, q, luck):
                 q[a, e] += chances[k] * (edges[k]["reward"] + discount * sums[edges[k]["child"], e])
         total = 0.0
         for k in range(a * num_outcomes, (a + 1) * num_outcomes):
+            if stats[edges[k]["child"]]["unknown"]:
+                continue
             for e in range(num_members):
                 difference = edges[k]["reward"] + discount * sums[edges[k]["child"], e] - q[a, e]
                 total += chances[k] * difference * difference
@@ -150,10 +153,13 @@ def sweep(arena, rules, addresses, aleatoric, scratch, active, num_passes, q, lu
 
 
 @kernel
-def insert_outcomes(arena, slots, states, rows, chances, rewards, terminal, solved, new_slots, new_states, new_rows):
+def insert_outcomes(
+    arena, slots, states, rows, chances, rewards, terminal, solved, unknown, worth, new_slots, new_states, new_rows
+):
     """Enters what may happen at the leaves `states` [k] of episodes `slots` [k] into the graph.
 
-    Args: rows [k, A * C, W]; chances, rewards, terminal, solved [k, A * C].
+    Args: rows [k, A, C or more, W]; chances, rewards, terminal, solved [k, A, C]; unknown [k, A], how probable the unknown
+      is, and worth [k, A, E], its value to members. Their A is 0 if everything is known.
     Mutates: the graph; and names the states that need a network value in the three outputs.
 
     Returns:
@@ -163,17 +169,24 @@ def insert_outcomes(arena, slots, states, rows, chances, rewards, terminal, solv
     for k in range(slots.shape[0]):
         b, state = slots[k], states[k]
         arena.episodes[b]["num_model_calls"] += 1
-        for edge in range(rows.shape[1]):
-            is_end, is_success = terminal[k, edge], solved[k, edge]
-            row, reward = rows[k, edge], rewards[k, edge]
-            child, is_new = insert_child(arena, True, b, state, edge, row, reward, is_end, is_success)
-            arena.priors[b, state, edge] = chances[k, edge]
-            if is_new:
-                new_slots[num_new] = b
-                new_states[num_new] = child
-                for w in range(rows.shape[2]):
-                    new_rows[num_new, w] = row[w]
-                num_new += 1
+        edge = 0
+        for a in range(rows.shape[1]):
+            for c in range(chances.shape[2]):
+                is_end, is_success = terminal[k, a, c], solved[k, a, c]
+                row, reward = rows[k, a, c], rewards[k, a, c]
+                child, is_new = insert_child(arena, True, b, state, edge, row, reward, is_end, is_success)
+                arena.priors[b, state, edge] = chances[k, a, c]
+                edge += 1
+                if is_new:
+                    new_slots[num_new] = b
+                    new_states[num_new] = child
+                    for w in range(row.shape[0]):
+                        new_rows[num_new, w] = row[w]
+                    num_new += 1
+            if unknown.shape[1] > 0:
+                insert_unknown(arena, b, state, edge, worth[k, a])
+                arena.priors[b, state, edge] = unknown[k, a]
+                edge += 1
     return num_new
 
 
@@ -187,11 +200,17 @@ def choose_all(arena, rules, addresses, aleatoric, scratch, active, q, luck, act
 
 
 @kernel
-def arrive(arena, slots, actions, rows, rewards):
+def arrive(arena, slots, actions, num_outcomes, rows, rewards, terminal, solved, new_slots, new_states, new_rows):
     """Makes steps: episodes `slots` [k] took `actions` [B], earned `rewards` [k] and are now at `rows` [k, W].
 
-    The graph has these states already: they are outcomes of expanded ones. Mutates: history, step, the root's node.
+    By the world's own outcomes the graph has these states already. A model may not have foreseen them: then they are
+    begun anew, and the edges stay as they were planned with.
+    Mutates: history, step, the root's node; the graph; and names the states that need a network value in the outputs.
+
+    Returns:
+      How many states need a value, and how many steps the model had not thought possible.
     """
+    num_new, num_surprises = 0, 0
     for k in range(slots.shape[0]):
         b = slots[k]
         entry = arena.episodes[b]
@@ -201,11 +220,27 @@ def arrive(arena, slots, actions, rows, rewards):
         moment["action"] = actions[b]
         moment["reward"] = rewards[k]
         entry["step"] += 1
-        for edge in range(arena.edges.shape[2]):
+        first, found = actions[b] * num_outcomes, np.int64(-1)
+        for edge in range(first, first + num_outcomes):
             child = arena.edges[b, moment["state"], edge]["child"]
-            same = True
+            same = arena.priors[b, moment["state"], edge] > 0.0 and not arena.stats[b, child]["unknown"]
             for w in range(rows.shape[1]):
                 same &= arena.words[b, child, w] == rows[k, w]
             if same:
-                node["state"] = child
+                found = np.int64(child)
                 break
+        if found < 0:
+            num_surprises += 1
+            found, created = find_or_create(
+                arena.stats, arena.edges, arena.words, arena.lookup, arena.episodes, b, rows[k], True
+            )
+            if created:
+                set_end(arena.stats, arena.sums, b, found, terminal[k], solved[k])
+                if not terminal[k]:
+                    new_slots[num_new] = b
+                    new_states[num_new] = found
+                    for w in range(rows.shape[1]):
+                        new_rows[num_new, w] = rows[k, w]
+                    num_new += 1
+        node["state"] = found
+    return num_new, num_surprises
