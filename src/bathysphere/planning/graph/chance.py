@@ -158,8 +158,8 @@ def insert_outcomes(
 ):
     """Enters what may happen at the leaves `states` [k] of episodes `slots` [k] into the graph.
 
-    Args: rows [k, A, C or more, W]; chances, rewards, terminal, solved [k, A, C]; unknown [k, A], how probable the unknown
-      is, and worth [k, A, E], its value to members. Their A is 0 if everything is known.
+    Args: rows [k, A, C or more, W]; chances, rewards, terminal, solved [k, A, C]; unknown [k, A], how probable the
+      unknown is, and worth [k, A, E], its value to members. Their A is 0 if everything is known.
     Mutates: the graph; and names the states that need a network value in the three outputs.
 
     Returns:
