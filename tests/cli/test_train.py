@@ -287,7 +287,7 @@ def test_the_summary_of_a_run_that_never_won(mean, best, said):
         (["--search.passes", "abc"], "--search.passes: 'abc' is not a whole number."),
         (["--search.risk-coef", "high"], "--search.risk-coef: 'high' is not a number."),
         (["--search.passes", "-3"], "search.passes is -3; expected 1 to 1,000,000,000."),
-        (["--search.risk", "nope"], "There is no risk measure 'nope'; choose one of exponential, mean_std,"),
+        (["--search.risk", "nope"], "There is no risk measure 'nope'; choose one of "),
         (["--domain.size", "1"], "Deep-sea's size must be a whole number from 2 to 10000; got 1. Try 10."),
     ],
 )
