@@ -1,10 +1,10 @@
 """What a run says about itself at its end: each remark is shown by a small world in which it is true."""
 
-import time
-
 import pytest
 
 import bathysphere
+from bathysphere.runs.metrics import read_rows
+from bathysphere.runs.report import report_on
 from tests.checking.broken_worlds import Ring
 
 SHORT = {"pictures": False, "log_every": 200}
@@ -61,14 +61,6 @@ class Dear(Ring):
         return after, -500.0 if done else 0.0, done
 
 
-class Slow(Far):
-    max_steps = 2
-
-    def step(self, state, action):
-        time.sleep(0.002)
-        return super().step(state, action)
-
-
 def train(world, tmp_path, **changes):
     return bathysphere.train(world, run_dir=tmp_path / "run", **(SHORT | {"steps": 1000} | changes))
 
@@ -99,7 +91,6 @@ def test_a_run_without_reward_says_so(tmp_path):
         (AlwaysSolved, "always-solved", {"steps": 2000}),
         (Endless, "states-never-repeat", {"search": {"passes": 3}}),
         (Dear, "values-too-large", {"values": {"scale": 1.0}}),
-        (Slow, "slow-world", {"steps": 60, "search": {"passes": 1}, "batch": 1}),
         (Far, "too-short", {"steps": 30}),
     ],
 )
@@ -109,6 +100,16 @@ def test_what_looks_wrong_is_told_with_what_to_try(world, name, changes, tmp_pat
     (remark,) = (remark for remark in run["report"] if remark["name"] == name)
     assert remark["seen"] in run.report()
     assert remark["advice"] in run.report()
+
+
+@pytest.mark.parametrize(("share", "is_slow"), [(0.59, False), (0.61, True)])
+def test_a_world_that_takes_most_of_the_time_is_told(share, is_slow, tmp_path):
+    """The share is put into the metrics of a real run: how long a world takes is a matter of the machine."""
+    run = train(Ring, tmp_path, steps=600)
+    rows = [row | {"share_model": share} for row in read_rows(tmp_path / "run/metrics.jsonl")]
+    report = report_on(run, rows, run.config)
+    assert ("slow-world" in {remark.name for remark in report}) == is_slow
+    assert (f"{share:.0%} of the time" in " ".join(remark.seen for remark in report)) == is_slow
 
 
 def test_the_command_line_shows_it(tmp_path, capsys):
