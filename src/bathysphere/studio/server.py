@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import secrets
 import socket
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +40,8 @@ def serve(folder: Path, host: str, port: int, ready: Callable[[str], None]) -> N
     guarded = Guard(make_app(Studio(folder)), names, token)
     shown = f"[{names[0]}]" if ":" in names[0] else names[0]
     config = uvicorn.Config(guarded, log_level="warning", ws_max_size=1 << 22, timeout_graceful_shutdown=2)
-    path = f"/?token={token}" if token else "/"
-
-    def started_up() -> None:
-        threading.Thread(target=_visit, args=(names[0], port, path), daemon=True).start()
-        ready(f"http://{shown}:{port}{path}")
-
-    server = _Server(config, started_up)
+    server = _Server(config, lambda: ready(f"http://{shown}:{port}/{f'?token={token}' if token else ''}"))
     server.run(sockets=[listening])
-
-
-def _visit(host: str, port: int, path: str) -> None:
-    """Asks for the first page before people do, while their browser starts: what it needs is read by then."""
-    with suppress(OSError, http.client.HTTPException):
-        connection = http.client.HTTPConnection(host, port, timeout=60)
-        connection.request("GET", path)
-        connection.getresponse().read()
-        connection.close()
 
 
 def make_app(studio: Studio) -> Any:
