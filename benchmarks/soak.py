@@ -53,19 +53,22 @@ def start(preset: str, folder: Path, seconds: float, seed: int) -> tuple[subproc
 def sample(pid: int, run_dir: Path) -> dict[str, Any]:
     """Returns what a run takes and has done at this moment; nothing if it has ended."""
     try:
-        resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        _, pages, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
         times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (OSError, IndexError):
         return {}
     row = last_row(run_dir / "metrics.jsonl")
-    if not resident or row is None:
+    if not pages or row is None:
         return {}
     rows = sum(size_of(run_dir / name) for name in ROWS)
     return {
         "processor": (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK"),
-        "resident": resident,
+        "resident": pages * os.sysconf("SC_PAGE_SIZE"),
+        "own": (pages - shared) * os.sysconf("SC_PAGE_SIZE"),  # without files that are mapped
         "env_steps": row["env_steps"],
         "imagined_steps": row["imagined_steps"],
+        "updates": row["updates"],
+        "replay": row["replay_solved"] + row["replay_unsolved"],
         "rows": rows,
         "files": size_of(run_dir) - rows,
     }
