@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +12,15 @@ import pytest
 import bathysphere
 from bathysphere import BathysphereError
 from bathysphere.config.convert import override
+from bathysphere.domains import make_domain
+from bathysphere.learning.block_processes import _Order, _Process
+from bathysphere.learning.blocks import BlockPlayer, Knowledge
+from bathysphere.planning.transport import packed, pickled
 from bathysphere.runs import runner
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import read_rows
 from bathysphere.runs.workers import Workers
+from bathysphere.values import Ensemble
 from tests.domains.per_state_worlds import Stairs
 from tests.runs.small import small_config
 from tests.runs.subprocesses import bathysphere as command
@@ -49,6 +56,39 @@ def test_a_worker_that_is_killed_is_replaced(here, tmp_path):
     assert len(set(kills)) >= 2  # one may have been hit twice
     assert rows[-1]["worker_restarts"] >= len(set(kills)) - 1  # the last may not have been noticed
     assert not multiprocessing.active_children()
+
+
+class NotingPlayer(BlockPlayer):
+    """Notes in a folder which blocks it has played."""
+
+    folder: Path
+
+    def play(self, number, knowledge):
+        played = super().play(number, knowledge)
+        (self.folder / str(number)).touch()
+        return played
+
+
+def test_a_worker_plays_on_before_the_learner_has_taken_a_block(tmp_path):
+    config = small_config(domain={"size": 20}, values={"num_members": 20})
+    domain = make_domain(config.domain)
+    values = Ensemble(config.values, config.optimiser, domain.observation, 0)
+    search = config.search.for_training(domain.max_steps)
+    player = NotingPlayer(domain, values, search, batch=64, size=512, seed=np.random.SeedSequence(0))
+    player.folder = tmp_path
+    process = _Process(packed(search, player))
+    try:
+        for number in (0, 1):
+            assert process.give(_Order(number, pickled(Knowledge(values.weights()))))
+        deadline = time.monotonic() + 300
+        while not (tmp_path / "1").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert (tmp_path / "1").exists()
+        first = process.pipe.recv()
+        assert first.number == 0
+        assert len(pickled(first)) > 1_000_000  # more than fits into a pipe
+    finally:
+        process.end()
 
 
 def test_a_run_is_resumed_by_other_workers(here, tmp_path):

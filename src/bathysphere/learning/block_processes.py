@@ -164,14 +164,16 @@ def _serve(pipe: Connection, packed_player: bytes) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     orders: SimpleQueue[tuple[int, bytes]] = SimpleQueue()
     threading.Thread(target=_read, args=(pipe, orders), daemon=True).start()
+    answers: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_write, args=(pipe, answers), daemon=True).start()
     player: BlockPlayer | None = None
     while True:
         number, knowledge = orders.get()
         try:
             player = player or unpacked(packed_player)
-            pipe.send(player.play(number, pickle.loads(knowledge)))
+            answers.put(pickled(player.play(number, pickle.loads(knowledge))))
         except Exception as error:
-            pipe.send(portable(error))
+            answers.put(pickled(portable(error)))
 
 
 def _read(pipe: Connection, orders: SimpleQueue[tuple[int, bytes]]) -> None:
@@ -180,6 +182,15 @@ def _read(pipe: Connection, orders: SimpleQueue[tuple[int, bytes]]) -> None:
         try:
             orders.put((pipe.recv(), pipe.recv_bytes()))
         except (OSError, EOFError):
+            return
+
+
+def _write(pipe: Connection, answers: SimpleQueue[bytes]) -> None:
+    """Sends answers while the next block is played: a pipe has room for little, and the learner may be learning."""
+    while True:
+        try:
+            pipe.send_bytes(answers.get())
+        except OSError:
             return
 
 
