@@ -1,6 +1,7 @@
 """Settings every test shares."""
 
 import os
+import signal
 
 import numba
 import numpy as np
@@ -10,6 +11,10 @@ from hypothesis import settings
 # No test depends on how fast the machine is: the first example may compile for a minute.
 settings.register_profile("bathysphere", deadline=None, print_blob=True)
 settings.load_profile("bathysphere")
+
+# Tests may be run with nohup, which lets them and their children ignore a closed terminal.
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 if numba.config.DISABLE_JIT:
     # Hashes and random streams wrap around on purpose; machine code does so silently, NumPy scalars warn.
