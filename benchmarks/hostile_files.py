@@ -43,13 +43,13 @@ from bathysphere.runs.directory import RunDirectory
 from bathysphere.storage.checkpoint import META, STATE, WEIGHTS
 from bathysphere.storage.tensors import fingerprint, header_fingerprint, write_arrays
 
-MORE_STEPS = 400  # that a run with a damaged checkpoint is to go on for
+MORE_MOVES = 40  # of every episode, that a run with a damaged checkpoint is to go on for
 SECONDS = 20.0  # of processor time, after which it counts as hanging
 ALLOWED = ("sentence", "went on")
 
 SMALL_SOKOBAN = {
     "domain": {"generator": {"height": 7, "width": 7, "num_boxes": 2}, "max_steps": 40},
-    "values": {"conv_channels": 8, "dense": 16},
+    "values": {"conv_layers": 5, "conv_channels": 8, "dense": 16},
     "batch": 8,
     "learning": {"min_episodes": 5, "steps_per_update": 50.0},
 }
@@ -58,7 +58,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "paper-deep-sea": ("paper/deep-sea", {"domain": {"size": 8}, "steps": 600, "learning": {"min_episodes": 5}}),
     "toy-montezuma": ("toy-montezuma", {"steps": 1200, "batch": 8, "learning": {"min_episodes": 2}}),
     "paper-toy-montezuma": ("paper/toy-montezuma", {"steps": 1200, "batch": 4, "learning": {"min_episodes": 2}}),
-    "sokoban": ("sokoban", SMALL_SOKOBAN | {"steps": 900}),
+    "sokoban": ("sokoban", SMALL_SOKOBAN | {"steps": 900, "search": {"passes": 10}}),
     "best-first": (
         "sokoban",
         SMALL_SOKOBAN
@@ -78,14 +78,20 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
             "learning": {"min_episodes": 2, "steps_per_update": 50.0},
         },
     ),
-    "learned-model": ("sokoban-learned-model", SMALL_SOKOBAN | {"steps": 300, "search": {"passes": 5}}),
+    "learned-model": (  # it predicts boards of 10x10 cells
+        "sokoban-learned-model",
+        SMALL_SOKOBAN | {"domain": {"max_steps": 40}, "steps": 400, "search": {"passes": 5}},
+    ),
     "no-planner": ("deep-sea-no-planner", {"domain": {"size": 8}, "steps": 400}),
     "memory": ("deep-sea-memory", {"domain": {"size": 8}, "steps": 400}),
     "relevance": ("toy-montezuma", {"domain": {"map": "one-room"}, "steps": 600, "batch": 4, "model": "relevance"}),
     "network": ("deep-sea", {"domain": {"size": 5}, "steps": 300, "batch": 4, "model": "network"}),
     "ensemble": ("deep-sea", {"domain": {"size": 5}, "steps": 300, "batch": 4, "model": "ensemble"}),
     "blocks": ("deep-sea", {"domain": {"size": 8}, "steps": 400, "scale": {"block": 4, "distance": 2}}),
-    "sokoban-blocks": ("sokoban", SMALL_SOKOBAN | {"steps": 600, "scale": {"block": 8, "distance": 2}}),
+    "sokoban-blocks": (
+        "sokoban",
+        SMALL_SOKOBAN | {"steps": 600, "search": {"passes": 10}, "scale": {"block": 8, "distance": 2}},
+    ),
 }
 
 
@@ -229,7 +235,7 @@ def _attempt(work: Callable[[], Any]) -> tuple[int, str]:
 
 def _continue(run_dir: Path) -> None:
     config = RunDirectory.open(run_dir).load_config()
-    bathysphere.resume(run_dir, steps=config.steps + MORE_STEPS, pictures=False)
+    bathysphere.resume(run_dir, steps=config.steps + MORE_MOVES * config.batch, pictures=False)
 
 
 def prepare(name: str, folder: Path) -> Path:

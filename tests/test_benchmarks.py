@@ -5,6 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.hostile_files import RUNS
+from benchmarks.soak import verdict
+
+import bathysphere
 
 BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("[!_]*.py"))  # _x.py: shared by scripts
 
@@ -22,3 +26,45 @@ def test_the_ablation_explains_itself_and_repeats_nothing(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="0"):
         runpy.run_path(str(path), run_name="__main__")
     assert "one field changed at a time" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_that_are_tormented_can_begin(name, tmp_path):
+    preset, settings = RUNS[name]
+    run = bathysphere.train(preset, run_dir=tmp_path / "run", pictures=False, **{**settings, "steps": 8})
+    assert run["env_steps"] >= 8
+
+
+def samples(number, every, updates):
+    """What a soak sees of a run: a second of the processor and `every` steps between two samples."""
+    return [
+        {
+            "processor": float(i + 1),
+            "env_steps": every * (i + 1),
+            "updates": updates and updates + i,
+            "resident": 10**8,
+            "rows": 10**4,
+            "files": 10**6,
+        }
+        for i in range(number)
+    ]
+
+
+def test_a_soak_judges_a_run_from_its_first_update_on():
+    playing, learning = samples(12, 300, 0), samples(12, 100, 5)
+    for one in learning:
+        one["processor"], one["env_steps"] = one["processor"] + 12, one["env_steps"] + 3600
+    told = verdict(playing + learning)
+    assert told["flat"]
+    assert told["learning"] == 12
+    assert told["speed_ratio"] == pytest.approx(1.0)
+    assert not verdict(playing)["flat"]  # nothing was seen of what is to be judged
+
+
+@pytest.mark.parametrize(("what", "growth"), [("resident", 0.03), ("files", 0.03), ("processor", 0.2)])
+def test_a_soak_tells_of_what_grows(what, growth):
+    growing = samples(30, 100, 5)
+    assert verdict(growing)["flat"]
+    for i, one in enumerate(growing):
+        one[what] *= 1 + growth * i
+    assert not verdict(growing)["flat"]

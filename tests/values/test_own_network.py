@@ -89,6 +89,29 @@ def test_names():
         ValuesConfig(network="embedded", shared_trunk=True)
 
 
+class Failing(torch.nn.Module):
+    """Says what is no number from its fourth call on, of which the first is a trial."""
+
+    def __init__(self, observation, config):
+        super().__init__()
+        self.calls, self.rest = 0, Embedded(observation, config)
+
+    def forward(self, codes):
+        self.calls += 1
+        return self.rest(codes) * (float("nan") if self.calls > 3 else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("preset", "search"),
+    [("deep-sea", {}), ("deep-sea-no-planner", {}), ("deep-sea", {"name": "best-first", "max_expansions": 20})],
+)
+def test_what_is_no_number_ends_a_run_and_names_the_network(preset, search, tmp_path):
+    bathysphere.register_network("failing", Failing)
+    changes = {"domain": {"size": 5}, "values": {"network": "failing"}, "optimiser": {"name": "adam"}}
+    with pytest.raises(BathysphereError, match=r"not finite.*values\.network"):
+        bathysphere.train(preset, run_dir=tmp_path / "run", steps=200, pictures=False, search=search, **changes)
+
+
 def test_a_run_with_it_is_trained_resumed_and_loaded(tmp_path):
     settings = {
         "domain": {"size": 5},

@@ -279,5 +279,5 @@ def not_finite(what: str) -> BathysphereError:
     return BathysphereError(
         f"{what} not finite. If this came with training, lower the learning rate (optimiser.learning_rate); if it came "
         "at once, values.scale, values.init_scale, values.prior_scale, search.risk_coef or a reward of the world is "
-        "too large."
+        "too large, or a network of your own (values.network) makes them."
     )
