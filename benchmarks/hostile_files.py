@@ -45,6 +45,9 @@ from bathysphere.storage.tensors import fingerprint, header_fingerprint, write_a
 
 MORE_MOVES = 40  # of every episode, that a run with a damaged checkpoint is to go on for
 SECONDS = 20.0  # of processor time, after which it counts as hanging
+LOOK = 0.01  # seconds between two looks at whether it has ended
+TOGETHER = 20  # cases that are tried in one process, as long as they end in sentences
+OUTCOMES = ("went on", "sentence", "traceback")
 ALLOWED = ("sentence", "went on")
 
 SMALL_SOKOBAN = {
@@ -190,36 +193,53 @@ def damage_checkpoint(checkpoint: Path, case: Case) -> bool:
     return True
 
 
-def go_on(run_dir: Path, seconds: float = SECONDS) -> tuple[str, str]:
-    """Continues a run in a process of its own; returns what became of it, and what it said."""
-    return ended(partial(_continue, run_dir), seconds)
-
-
 def ended(work: Callable[[], Any], seconds: float) -> tuple[str, str]:
     """Does something in a process of its own; returns what became of it, and what it said."""
+    return outcomes([work], seconds)[0]
+
+
+def outcomes(works: list[Callable[[], Any]], seconds: float = SECONDS) -> list[tuple[str, str]]:
+    """Does one thing after another in a process of its own, up to the first that does not end in a sentence.
+
+    What was refused with a sentence has left nothing behind, and a process for each takes longer than most of them.
+
+    Returns:
+      What became of each that was tried, and what it said; at least one.
+    """
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
-        signal.setitimer(signal.ITIMER_PROF, seconds)  # of the processor: the machine may be busy
-        code, told = _attempt(work)
-        os.write(write, told[:2000].encode())
-        os._exit(code)
+        for work in works:
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # of the processor: the machine may be busy
+            code, told = _attempt(work)
+            os.write(write, json.dumps((OUTCOMES[code], told[:2000])).encode() + b"\n")
+            if OUTCOMES[code] != "sentence":
+                break
+        os._exit(0)
     os.close(write)
-    deadline, status = time.monotonic() + 30 * seconds, None
-    while status is None and time.monotonic() < deadline:
+    looks, status = int(30 * seconds / LOOK), None
+    while status is None and looks:  # not by the clock: where both processes are paused, that goes on
         pid, ended = os.waitpid(child, os.WNOHANG)
-        status = ended if pid else time.sleep(0.01)
+        status = ended if pid else time.sleep(LOOK)
+        looks -= 1
     if status is None:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    told = os.read(read, 2000).decode(errors="replace")
-    os.close(read)
-    if status is None or os.WTERMSIG(status) == signal.SIGPROF:
-        return "hang", told
-    if os.WIFSIGNALED(status):
-        return f"signal {os.WTERMSIG(status)}", told
-    return ("went on", "sentence", "traceback")[os.WEXITSTATUS(status)], told
+    with os.fdopen(read, "rb") as pipe:
+        told = [tuple(json.loads(line)) for line in pipe]
+    if status is None or os.WIFSIGNALED(status):
+        is_hang = status is None or os.WTERMSIG(status) == signal.SIGPROF
+        told.append(("hang" if is_hang else f"signal {os.WTERMSIG(status)}", ""))
+    return told
+
+
+def each(cases: list[Case], work: Callable[[Case], Any]) -> Iterator[tuple[Case, str, str]]:
+    """Tries all cases; yields each with what became of it and what was said."""
+    while cases:
+        told = outcomes([partial(work, case) for case in cases[:TOGETHER]])
+        yield from ((case, *what) for case, what in zip(cases, told, strict=False))
+        cases = cases[len(told) :]
 
 
 def _attempt(work: Callable[[], Any]) -> tuple[int, str]:
@@ -245,7 +265,7 @@ def prepare(name: str, folder: Path) -> Path:
     bathysphere.train(preset, run_dir=run_dir, pictures=False, **settings)
     whole = folder / f"{name}-whole"
     shutil.copytree(run_dir, whole)
-    outcome, told = go_on(whole, 600.0)  # also compiles what is needed
+    outcome, told = ended(partial(_continue, whole), 600.0)  # also compiles what is needed
     if outcome != "went on":
         raise SystemExit(f"{name} cannot be continued even without damage: {outcome} {told}")
     return run_dir
@@ -254,12 +274,17 @@ def prepare(name: str, folder: Path) -> Path:
 def attack(run_dir: Path, folder: Path, wanted: Callable[[Case], bool] = lambda case: True) -> Iterator[Any]:
     """Yields each case with what became of it and what was said."""
     newest = sorted((run_dir / "checkpoints").glob("step-*"))[-1]
-    for case in filter(wanted, cases_of(newest)):
+    stays_away = {path.name for path in (run_dir / "checkpoints").iterdir()} - {newest.name}
+
+    def go_on(case: Case) -> None:
         copy = folder / "case"
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(run_dir, copy)
-        if damage_checkpoint(copy / "checkpoints" / newest.name, case):
-            yield case, *go_on(copy)
+        shutil.copytree(run_dir, copy, ignore=lambda path, names: stays_away.intersection(names))
+        damage_checkpoint(copy / "checkpoints" / newest.name, case)
+        _continue(copy)
+
+    changing = (case for case in cases_of(newest) if wanted(case) and damaged(newest / case.file, case) is not None)
+    yield from each(list(changing), go_on)
 
 
 def attack_file(path: Path, folder: Path, wanted: Callable[[Case], bool] = lambda case: True) -> Iterator[Any]:
@@ -270,16 +295,20 @@ def attack_file(path: Path, folder: Path, wanted: Callable[[Case], bool] = lambd
     outcome, told = ended(partial(use, path), 600.0)  # also compiles what is needed
     if outcome != "went on":
         raise SystemExit(f"{path} cannot be used even without damage: {outcome} {told}")
-    for case in filter(wanted, cases_of_file(path)):
-        if (arrays := damaged(path, case)) is None:
-            continue
+
+    def use_damaged(case: Case) -> None:
+        arrays = damaged(path, case)
+        assert arrays is not None
         for header in headers.values():
             if "weights" in header:
                 header["weights"] = fingerprint(arrays)
             if "sha256" in header:
                 header["sha256"] = header_fingerprint(header)
         write_arrays(folder / path.name, arrays, headers)
-        yield case, *ended(partial(use, folder / path.name), SECONDS)
+        use(folder / path.name)
+
+    changing = (case for case in cases_of_file(path) if wanted(case) and damaged(path, case) is not None)
+    yield from each(list(changing), use_damaged)
 
 
 def play_episode(path: Path) -> None:

@@ -5,8 +5,8 @@ python benchmarks/soak.py [--minutes 60] [--presets paper/deep-sea,toy-montezuma
 Once a minute each run is asked for its memory, its processor time, its steps and the bytes in its directory. Speed is
 steps of episodes in a second of processor time, so that other work on the machine does not count, nor what searches
 imagine (the more an agent knows, the less). Samples count from the first update on, for a run that only plays is faster
-and smaller; the first third of them is warming up: replays and caches fill. After it, the last third is compared with
-the first.
+and smaller; the first third of the processor time since then is warming up: replays and caches fill. After it, the last
+third is compared with the first.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def verdict(samples: list[dict[str, Any]]) -> dict[str, Any]:
     learning = [one for one in samples if one["updates"]]
     if len(learning) < LEAST_SAMPLES:
         return {"samples": len(samples), "learning": len(learning), "flat": False}
-    warm = learning[len(learning) // 3 :]
-    third = len(warm) // 3
-    first, last = warm[: third + 1], warm[-third - 1 :]
+    # By processor time: a busy machine makes many samples of a run that hardly goes on.
+    warm = learning[_share(learning, 1 / 3) :]
+    first, last = warm[: _share(warm, 1 / 3) + 1], warm[_share(warm, 2 / 3) :]
     memory = max(one["resident"] for one in last) / max(one["resident"] for one in first)
     before = _speed(first)
     speed = _speed(last) / before if before else 0.0  # too few rows of metrics to tell
@@ -118,6 +118,12 @@ def verdict(samples: list[dict[str, Any]]) -> dict[str, Any]:
         "files_ratio": files,
         "flat": memory <= MORE_MEMORY and speed >= LESS_SPEED and files <= MORE_BYTES,
     }
+
+
+def _share(samples: list[dict[str, Any]], share: float) -> int:
+    """Returns which sample is the first after that share of their processor time."""
+    first, last = samples[0]["processor"], samples[-1]["processor"]
+    return next(i for i, one in enumerate(samples) if one["processor"] >= first + share * (last - first))
 
 
 def _speed(samples: list[dict[str, Any]]) -> float:

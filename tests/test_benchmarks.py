@@ -61,6 +61,13 @@ def test_a_soak_judges_a_run_from_its_first_update_on():
     assert not verdict(playing)["flat"]  # nothing was seen of what is to be judged
 
 
+def test_a_soak_counts_processor_time():
+    done, idle = samples(30, 100, 5), samples(40, 100, 5)[30:]
+    for one in idle:  # the machine is busy, and what little is done is done slowly
+        one["processor"], one["env_steps"] = 30 + (one["processor"] - 30) / 10, 3000
+    assert verdict(done + idle)["flat"]
+
+
 @pytest.mark.parametrize(("what", "growth"), [("resident", 0.03), ("files", 0.03), ("processor", 0.2)])
 def test_a_soak_tells_of_what_grows(what, growth):
     growing = samples(30, 100, 5)
