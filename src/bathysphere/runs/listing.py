@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bathysphere.config.run import RunConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import Row, last_row
@@ -32,20 +33,28 @@ def _numbers(row: Row) -> Row:
 
 
 def describe_run(directory: RunDirectory) -> dict[str, Any]:
-    """Returns preset, seed, state and the latest numbers of a run.
+    """Returns preset, seed, state and the latest numbers of a run; its state is damaged if it cannot be read."""
+    try:
+        return describe(directory, directory.load_config())
+    except BathysphereError:
+        return _damaged(directory)
+
+
+def describe(directory: RunDirectory, config: RunConfig) -> dict[str, Any]:
+    """Returns preset, seed, state and the latest numbers of a run with `config`.
 
     The state is running, what the run was stopped by, or unfinished: it died, and can be resumed.
     """
-    about: dict[str, Any] = {"run_dir": str(directory.path), "preset": "?", "seed": None, "state": "damaged"}
-    about |= dict.fromkeys(_NUMBERS[:-1], 0) | dict.fromkeys((*_MOMENTS, *_RETURNS, _NUMBERS[-1]))
-    try:
-        config = directory.load_config()
-        result = directory.load_result()
-    except BathysphereError:
-        return about
-    about |= {"preset": config.preset, "seed": config.seed}
+    result = directory.load_result()
+    about = _damaged(directory) | {"preset": config.preset, "seed": config.seed}
     if result is not None:
         return about | _numbers(result) | {"state": str(result.get("stopped_by", "damaged"))}
     if row := last_row(directory.metrics_file):
         about |= _numbers(row)
     return about | {"state": "running" if directory.is_running() else "unfinished"}
+
+
+def _damaged(directory: RunDirectory) -> dict[str, Any]:
+    """Returns what is told of a run of which nothing can be read."""
+    about: dict[str, Any] = {"run_dir": str(directory.path), "preset": "?", "seed": None, "state": "damaged"}
+    return about | dict.fromkeys(_NUMBERS[:-1], 0) | dict.fromkeys((*_MOMENTS, *_RETURNS, _NUMBERS[-1]))

@@ -156,8 +156,13 @@ def _family_name(value: Any) -> str | None:
     return None
 
 
+_SIMPLE = (bool, int, float, str)
+
+
 def _read(kind: Any, data: Any, path: str) -> Any:
     """Reads `data` as a `kind`; `path` is the dotted name for errors."""
+    if kind in _SIMPLE and type(data) is kind:  # as most are: a folder of runs has thousands of numbers
+        return data
     if kind in _FAMILIES:
         return _read_member(_FAMILIES[kind], data, path)
     if is_dataclass(kind):

@@ -11,8 +11,9 @@ from typing import Any
 from bathysphere.config.convert import to_dict
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory
-from bathysphere.runs.listing import describe_run, run_directories
+from bathysphere.runs.listing import describe, run_directories
 from bathysphere.runs.metrics import Row, sample_rows
+from bathysphere.storage.plain import flat
 
 _FRESH_SECONDS = 1.0  # for so long a look at the folder serves everybody
 _MOST_RUNS = 2000
@@ -130,8 +131,9 @@ def summarise(name: str, path: Path) -> RunSummary:
     directory = RunDirectory(path)
     settings: dict[str, Any] = {}
     try:
-        about = describe_run(directory)
-        settings = flat(to_dict(directory.load_config()))
+        config = directory.load_config()
+        about = describe(directory, config)
+        settings = flat(to_dict(config))
     except (BathysphereError, OSError, KeyError, TypeError, ValueError):
         about = {"state": "damaged", "preset": "?"}
     world = settings.get("domain.world") or settings.get("domain.id") or settings.get("domain.name")
@@ -149,21 +151,6 @@ def summarise(name: str, path: Path) -> RunSummary:
         steps_per_second=about.get("env_steps_per_second"),
         settings=settings,
     )
-
-
-def flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Returns nested settings as one level, with dots in the names.
-
-    >>> flat({"seed": 1, "search": {"passes": 10}})
-    {'seed': 1, 'search.passes': 10}
-    """
-    settings: dict[str, Any] = {}
-    for name, value in plain.items():
-        if isinstance(value, dict) and value:
-            settings |= flat(value, f"{prefix}{name}.")
-        else:
-            settings[f"{prefix}{name}"] = value
-    return settings
 
 
 def setting_differences(runs: list[RunSummary]) -> list[tuple[str, list[Any]]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Response
+from fastapi.middleware.gzip import GZipMiddleware
 from nicegui import app as pages_app
 from nicegui import ui
 
@@ -62,6 +63,7 @@ def make_app(studio: Studio) -> Any:
         language="en-US",
         binding_refresh_interval=None,
         show_welcome_message=False,
+        gzip_middleware_factory=lambda app: GZipMiddleware(app, compresslevel=1),  # it costs more than it saves nearby
     )
     return application
 

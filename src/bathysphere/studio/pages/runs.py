@@ -45,6 +45,7 @@ _COLUMNS = {
 }
 _SHOWN_AT_FIRST = 3
 _LOOK_SECONDS = 2.0
+_HEIGHT = 340  # of the curves, in pixels
 
 
 def register(studio: Studio) -> None:
@@ -88,7 +89,8 @@ class RunsPage:
                     Slider("Smoothing", 0, 0.98, 0.02, 0, self._smooth)
                     tick("One curve for all seeds", True, self._group)
                     copy_button(lambda: as_csv(self.curves))
-                self.chart = chart("Curves of the chosen runs", {}, height=340)
+                self.place = ui.element("div").style(f"min-height: {_HEIGHT}px")
+                self.chart: ui.echart | None = None  # until the table is there: its library takes a while to load
                 self.legend = ui.element("div").classes("legend")
             with card("Different settings", "Of the runs that are ticked.") as self.differences:
                 self.settings = Table("Settings in which the chosen runs differ", {"name": "setting"})
@@ -164,6 +166,9 @@ class RunsPage:
     async def _draw(self) -> None:
         metric = self.metric.value
         self.curves = await aside(self._compute, metric, self._runs())
+        if self.chart is None:
+            with self.place:
+                self.chart = chart("Curves of the chosen runs", {}, height=_HEIGHT)
         draw(self.chart, curves_chart(self.curves, METRICS[metric], metric.startswith("win_rate")))
         self._show_legend([curve.label for curve in self.curves])
         self._show_differences()
