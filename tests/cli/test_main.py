@@ -161,3 +161,17 @@ for number in range(2):
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stderr.count("Compiling for this machine") == 1
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["watch"], "'bathysphere watch' needs STR (Name of a shipped agent, agent file, or run directory)."),
+        (["bench", "x"], "topic: 'x' is none of domains, planner, sokoban, planners."),
+        (["levels", "generate"], "'bathysphere levels generate' needs --out PATH (File to write)."),
+        (["play"], "One of these has to come next: deep-sea, toy-montezuma, sokoban."),
+    ],
+)
+def test_what_is_missing_is_told_in_a_sentence(words, said, capsys):
+    assert cli.main(words) == 2
+    assert capsys.readouterr().err.startswith(f"error: {said}")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import math
-import re
 import sys
 from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import make_dataclass
@@ -15,12 +13,12 @@ from typing import Annotated, Any, TypeVar, Union
 import tyro
 from rich.console import Console
 
+from bathysphere.cli.complaints import sentence_of
 from bathysphere.domains import domain_names, find_domain
 from bathysphere.errors import BathysphereError, printable
 
 Options = TypeVar("Options")
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _REGISTRY = tyro.constructors.ConstructorRegistry()
 
 
@@ -76,9 +74,9 @@ def parse(
         tyro.conf.OmitSubcommandPrefixes,
     ),
 ) -> Options:
-    """Reads `argv` into the dataclass `options`; tyro answers --help and complains about unknown options.
+    """Reads `argv` into the dataclass `options`; tyro answers --help.
 
-    Values that an option cannot have are told in a sentence of ours.
+    What it complains of is told in a sentence of ours.
 
     Args:
       options: a dataclass, or a union of them.
@@ -97,27 +95,13 @@ def parse(
         with redirect_stderr(said):
             parsed: Options = tyro.cli(options, args=argv, config=config, **rest)
     except SystemExit:
-        sentence = _wrong_value(said.getvalue())
+        sentence = sentence_of(said.getvalue())
         if sentence is None:
             sys.stderr.write(said.getvalue())
             raise
         raise BathysphereError(f"{sentence} 'bathysphere {verb} --help' explains it.") from None
     sys.stderr.write(said.getvalue())
     return parsed
-
-
-def _wrong_value(said: str) -> str | None:
-    """Returns what tyro says in a box about a value, as a sentence; None if it says something else."""
-    lines = [line.strip("│| ") for line in _COLOUR.sub("", said).splitlines()]
-    if not any("Value error" in line for line in lines[:2]):
-        return None
-    begun = itertools.dropwhile(lambda line: not line.startswith("Error parsing "), lines)
-    told = " ".join(itertools.takewhile(lambda line: set(line) - set("─-"), begun))
-    found = re.fullmatch(r"Error parsing (\S+): (.*?)\.?", told)
-    if found is None:
-        return None
-    flag, wrong = found.groups()
-    return f"{flag}: {wrong}." if flag.startswith("-") else f"{wrong}."
 
 
 def with_domain(options: type[Options]) -> type[Options]:
