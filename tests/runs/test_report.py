@@ -102,6 +102,14 @@ def test_what_looks_wrong_is_told_with_what_to_try(world, name, changes, tmp_pat
     assert remark["advice"] in run.report()
 
 
+@pytest.mark.parametrize(
+    ("steps", "said"), [(8, "No episode came to an end"), (10, "Only one episode came"), (30, "Only 3 episodes came")]
+)
+def test_few_episodes_are_counted_in_words(steps, said, tmp_path):
+    run = train(Far, tmp_path, steps=steps, batch=1)
+    assert run["report"][0]["seen"].startswith(said)
+
+
 @pytest.mark.parametrize(("share", "is_slow"), [(0.59, False), (0.61, True)])
 def test_a_world_that_takes_most_of_the_time_is_told(share, is_slow, tmp_path):
     """The share is put into the metrics of a real run: how long a world takes is a matter of the machine."""

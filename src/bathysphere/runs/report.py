@@ -46,9 +46,10 @@ def told(report: Sequence[Mapping[str, str]]) -> str:
 
 
 def _too_short(result: Mapping[str, Any]) -> Remark:
+    ended = {0: "No episode", 1: "Only one episode"}.get(result["episodes"], f"Only {result['episodes']:,} episodes")
     return Remark(
         "too-short",
-        f"Only {result['episodes']:,} episodes came to their end, which is too few to judge.",
+        f"{ended} came to an end, which is too few to judge.",
         "Give the run more steps or seconds; search.max_steps makes episodes shorter.",
     )
 
