@@ -75,6 +75,18 @@ def test_slow_worlds_play_few_episodes_at_a_time(monkeypatch):
     assert "come to an end sooner" in why["batch 4"]
 
 
+def test_what_a_world_offers_to_learn_more_from_is_used():
+    config, why = chosen(from_steps(Lamps))
+    assert (config.learning.hindsight, config.learning.hindsight_as, config.learning.symmetries) == (
+        0.5,
+        "solved",
+        True,
+    )
+    assert {"learning.hindsight 0.5", "learning.symmetries"} <= why.keys()
+    plain = chosen(from_steps(Drops))[0].learning
+    assert (plain.hindsight, plain.symmetries) == (0.0, False)
+
+
 def test_a_resumed_run_keeps_what_was_chosen(tmp_path, monkeypatch):
     run = bathysphere.train(Tiring, run_dir=tmp_path / "run", steps=200, pictures=False)
     monkeypatch.setattr(Tiring, "work", 1500)

@@ -65,6 +65,16 @@ def test_the_summary(finished):
     assert summary["rows"][0]["paper"] == 0.81
 
 
+def test_the_return_is_in_every_table_whose_runs_counted_it(finished):
+    out, summary = finished
+    assert [row["setting"] for row in summary["rows"] if row["metric"] == "return"] == [s.name for s in TINY.settings]
+    assert "| return at the end, mean of the last 50 | preset deep-sea |" in (out / "table.md").read_text()
+    assert "return at the end" in (out / "report.html").read_text()
+    records = StudyFolder(out).load()[1]
+    of_version_0_1 = [{k: v for k, v in record.items() if k != "return_mean_50"} for record in records]
+    assert "return" not in {row.metric.name for row in TINY.summarise(of_version_0_1)}
+
+
 def test_dataframes_read_the_raw_results(finished):
     out, _ = finished
     table = frame(out)

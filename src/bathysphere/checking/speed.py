@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 from bathysphere.checking.findings import Finding
 from bathysphere.checking.walks import Walks
-from bathysphere.config.auto import cost, duration
+from bathysphere.config.auto import duration
 from bathysphere.domains.base import Domain
+from bathysphere.timing import timed
 
 _SLOW = 0.01  # seconds for the successors of one state from which on training is a matter of patience
 _SLOW_COPY = 0.001  # the same of copying, if that is most of it
@@ -54,9 +53,5 @@ def _seconds_of_copying(domain: Domain, walks: Walks) -> float:
         return 0.0
     states = walks.states[:20]
     objects = domain.objects(states)
-    seconds = []
-    for _ in range(_REPEATS):
-        before = time.process_time(), time.perf_counter()
-        domain.rows(objects)
-        seconds.append(cost(time.process_time() - before[0], time.perf_counter() - before[1]))
-    return min(seconds) / len(states) * len(domain.action_names)
+    seconds = min(timed(lambda: domain.rows(objects))[1] for _ in range(_REPEATS))
+    return seconds / len(states) * len(domain.action_names)

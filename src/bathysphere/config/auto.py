@@ -9,19 +9,32 @@ from __future__ import annotations
 
 import re
 import statistics
-import time
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from bathysphere.config.run import CheckpointConfig, RunConfig
-from bathysphere.domains.base import Categories, Chance, Domain, DomainConfig, Explored, Features, ask_afresh
+from bathysphere.domains.base import (
+    Categories,
+    Chance,
+    Domain,
+    DomainConfig,
+    Explored,
+    Features,
+    Relabeller,
+    States,
+    Successors,
+    Symmetric,
+    ask_afresh,
+)
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.learning.replay import ReplayConfig
 from bathysphere.planning import ExpectimaxConfig, PlannerSettings, SearchConfig
+from bathysphere.timing import slowness, timed
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 _LARGEST_TABLE = 1_000_000  # entries per member
@@ -37,9 +50,8 @@ _MAY_END = (
     16,
     32,
 )  # steps after which walks of a slow world end: few numbers, for time to decide little
-_WAITING = 10.0  # times its processor time that a world takes which waits for others, such as another process
 _NEAR = 0.05  # share of random walks that come next to success, from which on it need not be searched for
-_SLOW_STEP = 2e-4  # seconds for one state's successors from which on a simulator is slow
+_SLOW_STEP = 2e-4  # seconds for one state's successors from which on a simulator is slow, on the usual machine
 _VERY_SLOW_STEP = 1e-3  # and from which on episodes are long in coming
 _FEW_EPISODES = 4  # at a time
 _CHANCE_SPREAD = 0.3  # of a reward: where a table's values begin at most, in worlds with chance
@@ -56,6 +68,7 @@ class Look(NamedTuple):
     """What a few random walks show of a world."""
 
     seconds: float  # for the successors of one state
+    slowness: float  # of the machine, so that on all of them the same is chosen
     reward: float  # the largest that was met, in size; 0 if none was
     near: float  # share of walks that came to a state from which a step solves
 
@@ -79,11 +92,14 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
             f"episodes have up to {domain.max_steps:,} steps, and their end must count at their beginning",
         )
     )
-    passes = 10 if look.seconds > _SLOW_STEP else 20
-    choices.append(Choice(f"search.passes {passes}", f"all actions of a state take {duration(look.seconds)}"))
+    effort = look.seconds / look.slowness
+    passes = 10 if effort > _SLOW_STEP else 20
+    choices.append(
+        Choice(f"search.passes {passes}", f"all actions of a state take {duration(look.seconds)} on average")
+    )
     values, optimiser, learning, batch, why = _learner(domain, scale)
     choices.append(why)
-    if look.seconds > _VERY_SLOW_STEP and batch > _FEW_EPISODES:
+    if effort > _VERY_SLOW_STEP and batch > _FEW_EPISODES:
         batch = _FEW_EPISODES
         choices.append(Choice(f"batch {batch}", "the world is slow, and few episodes at a time come to an end sooner"))
     met = f"no success, and no reward above {look.reward:.2g} in size" if look.reward else "no reward at all"
@@ -95,6 +111,12 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
             else f"random walks met {met}, so 1 is assumed",
         )
     )
+    if isinstance(domain, Relabeller):
+        learning = replace(learning, hindsight=0.5, hindsight_as="solved")
+        choices.append(Choice("learning.hindsight 0.5", "the world says what lost episodes did reach"))
+    if isinstance(domain, Symmetric):
+        learning = replace(learning, symmetries=True)
+        choices.append(Choice("learning.symmetries", "the world says which states are equal but for a symmetry"))
     risk_coef = 0.0 if look.near >= _NEAR else 3.0
     search: PlannerSettings = SearchConfig(
         discount=discount,
@@ -143,13 +165,14 @@ def look_around(domain: Domain) -> Look:
     rng = np.random.default_rng(0)
     states = domain.initial(_PROBES, rng)
     domain.successors(states[:1])  # compiles what has to be compiled
-    largest, costs = 0.0, list[float]()
+    largest, spent, costs, slow = 0.0, 0.0, list[float](), list[float]()
     ages, is_near = np.zeros(_PROBES, int), np.zeros(_PROBES, bool)
     num_walks, num_near = 0, 0  # that came to an end
     for step in range(1, _PROBE_STEPS + 1):
-        before = time.process_time(), time.perf_counter()
-        out = ask_afresh(domain, states)
-        costs.append(cost(time.process_time() - before[0], time.perf_counter() - before[1]))
+        out, seconds, num_different = ask_timed(domain, states)
+        spent += seconds
+        costs.append(seconds / num_different)
+        slow.append(slowness())
         largest = max(largest, float(np.abs(out.rewards).max()))
         if not np.isfinite(largest):
             raise BathysphereError(f"{domain.name} pays a reward that is no number. Rewards must be finite.")
@@ -161,24 +184,20 @@ def look_around(domain: Domain) -> Look:
         if over.any():
             num_walks, num_near = num_walks + int(over.sum()), num_near + int(is_near[over].sum())
             states[over], ages[over], is_near[over] = domain.initial(int(over.sum()), rng), 0, False
-        if step in _MAY_END and sum(costs) > _PROBE_SECONDS:
+        if step in _MAY_END and spent > _PROBE_SECONDS:
             break
     begun = ages > 0
-    return Look(
-        statistics.median(costs) / _PROBES, largest, (num_near + int(is_near.sum())) / (num_walks + int(begun.sum()))
-    )
+    near = (num_near + int(is_near.sum())) / (num_walks + int(begun.sum()))
+    return Look(statistics.median(costs), statistics.median(slow), largest, near)
 
 
-def cost(processor: float, clock: float) -> float:
-    """Returns the seconds that something takes on a free machine, as well as can be told on a busy one.
-
-    Other programs lengthen what the clock shows, but not what the processor worked. A world that waits for something
-    outside this process works little meanwhile.
-
-    >>> cost(processor=0.2, clock=0.9), cost(processor=0.001, clock=0.5)
-    (0.2, 0.5)
-    """
-    return clock if clock > _WAITING * processor else processor
+def ask_timed(domain: Domain, states: States) -> tuple[Successors, float, int]:
+    """Returns the successors of states, the seconds they took, and how many different states were asked about."""
+    different, places = np.unique(states, axis=0, return_inverse=True)
+    answers, seconds = timed(partial(ask_afresh, domain, different.copy()))
+    at = places.ravel()
+    out = Successors(answers.states[at], answers.rewards[at], answers.terminal[at], answers.solved[at])
+    return out, seconds, len(different)
 
 
 def duration(seconds: float) -> str:

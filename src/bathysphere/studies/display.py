@@ -65,21 +65,23 @@ def study_table(study: Study, jobs: Sequence[Job], num_processes: int) -> Group:
     table.add_column("setting")
     for name in ("waiting", "running", "finished", "failed"):
         table.add_column(name, justify="right")
-    for metric in study.metrics:
+    rows = study.summarise([job.record() for job in jobs])
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    for metric in metrics:
         table.add_column(metric.title, justify="right", max_width=26)
     results = {
         (row.setting.name, row.metric.name): f"{number_text(row.ours.value, row.metric.kind)} "
         f"({interval_text(row.ours, row.metric.kind)})"
         if row.ours.n
         else "–"
-        for row in study.summarise([job.record() for job in jobs])
+        for row in rows
     }
     for setting in study.settings:
         mine = [job for job in jobs if job.trial.setting == setting.name]
         counts = [sum(job.state == s for job in mine) for s in ("waiting", "running", "finished", "failed")]
         styles = ("dim", "cyan", "green", "bold red")
         shown = [Text(str(count), style=s if count else "dim") for count, s in zip(counts, styles, strict=True)]
-        cells = [results.get((setting.name, metric.name), "") for metric in study.metrics]
+        cells = [results.get((setting.name, metric.name), "") for metric in metrics]
         table.add_row(setting.title, *shown, *cells)
     left = time_left(jobs, num_processes)
     state = "time left: not known yet" if left is None else f"time left: about {duration(left)}"

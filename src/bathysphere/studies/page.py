@@ -102,7 +102,7 @@ def _source(study: Study) -> str:
 
 def _table(study: Study, rows: Sequence[SummaryRow]) -> str:
     lines, num_columns = [], 6 if study.source else 5
-    for metric in study.metrics:
+    for metric in dict.fromkeys(row.metric for row in rows):
         mine = [row for row in rows if row.metric is metric]
         ours = [n for row in mine for n in (row.ours.value, row.ours.low, row.ours.high) if n is not None]
         numbers = [0.0, *ours, *(row.paper.value for row in mine if row.paper)]

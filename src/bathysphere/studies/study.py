@@ -78,6 +78,10 @@ class Metric:
     settings: tuple[str, ...] | None = None  # those it is for; all if None
 
 
+# In the table of every study whose runs counted returns, which those of version 0.1 did not.
+RETURN = Metric("return", "return at the end, mean of the last 50", "return", lambda r: r.get("return_mean_50"))
+
+
 @dataclass(frozen=True)
 class PaperNumber:
     """What the paper reports."""
@@ -190,8 +194,10 @@ class Study:
 
     def summarise(self, records: list[Record]) -> list[SummaryRow]:
         """Returns one row for every metric and setting that it is for; failed runs do not count."""
-        rows = []
-        for metric in self.metrics:
+        rows, metrics = [], self.metrics
+        if RETURN not in metrics and any(RETURN.value(record) is not None for record in records):
+            metrics = (*metrics, RETURN)
+        for metric in metrics:
             for setting in self.settings:
                 if metric.settings is not None and setting.name not in metric.settings:
                     continue

@@ -18,7 +18,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.planning.named import changed_planner
 from bathysphere.storage.files import read_json, write_json, writing
 from bathysphere.storage.plain import merge, to_plain
-from bathysphere.studies.study import Budget, Metric, Record, Setting, Study
+from bathysphere.studies.study import RETURN, Budget, Metric, Record, Setting, Study
 from bathysphere.studies.sweep_figure import CURVE, sweep_figure
 
 BUDGET = "sweep"  # the one that a sweep has
@@ -30,7 +30,7 @@ METRICS = (
     Metric("solved", "runs solved", "share", lambda record: float(record["solved_step"] is not None)),
     Metric("steps", "median steps until solved (solved runs)", "median", lambda record: record["solved_step"]),
     Metric("win-rate", "episodes won at the end, about the last 100", "rate", lambda record: record["win_rate_100"]),
-    Metric("return", "return at the end, mean of the last 50", "return", lambda record: record["return_mean_50"]),
+    RETURN,
 )
 
 

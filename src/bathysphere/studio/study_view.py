@@ -11,7 +11,7 @@ from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.listing import run_directories
 from bathysphere.storage.files import read_json
 from bathysphere.studies import STUDIES
-from bathysphere.studies.study import number_text
+from bathysphere.studies.study import RETURN, number_text
 from bathysphere.studies.sweep import METRICS
 from bathysphere.studio.folder import STUDY_PLACES, RunsFolder
 
@@ -53,7 +53,7 @@ def _view(folder: RunsFolder, path: Path, summary: dict[str, Any]) -> StudyView:
     study = STUDIES.get(summary["study"])
     runs = [RunDirectory(run) for run in run_directories(path / "runs")]
     finished = [run for run in runs if run.result_file.is_file()]
-    kinds = {metric.name: metric for metric in (METRICS if study is None else study.metrics)}
+    kinds = {metric.name: metric for metric in (METRICS if study is None else (*study.metrics, RETURN))}
     settings = {} if study is None else {setting.name: setting.title for setting in study.settings}
     rows = []
     for row in summary.get("rows", []):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import statistics
-import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from bathysphere.domains.adapters.packing import Packer
 from bathysphere.domains.adapters.seen import Seen
 from bathysphere.domains.base import States, Successors, as_rows
 from bathysphere.errors import BathysphereError, WorldError
+from bathysphere.timing import timed
 
 MAX_STEPS = 200  # the time limit of worlds that state none
 MAX_STATE_BYTES = 1 << 16
@@ -231,9 +232,8 @@ class PerStateDomain:
             if len(met[-1]) >= MAX_STATE_BYTES:
                 break  # that is enough to know
             for number in rng.integers(len(self._actions), size=min(self.max_steps, _PROBE_STEPS)).tolist():
-                began = time.perf_counter()
-                made = self._make_steps([self._packer.unpack(met[-1])])
-                seconds.append(time.perf_counter() - began)
+                made, taken = timed(partial(self._make_steps, [self._packer.unpack(met[-1])]))
+                seconds.append(taken)
                 met.append(self._packer.pack(made.states[number]))
                 if made.over[number]:
                     break
