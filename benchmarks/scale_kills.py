@@ -30,6 +30,11 @@ FLAGS = ["--batch", "8", "--scale.block", "8", "--no-pictures"]
 WORLDS = {
     "toy-montezuma": ["--domain.max-steps", "100", "--log-every", "2000"],
     "deep-sea": ["--domain.size", "30", "--log-every", "5000"],
+    "sokoban": [
+        *("--domain.generator.height", "7", "--domain.generator.width", "7", "--domain.generator.num-boxes", "1"),
+        *("--domain.num-boards", "20", "--domain.max-steps", "40", "--search.passes", "10", "--log-every", "500"),
+        *("--values.conv-layers", "1", "--values.conv-channels", "4", "--values.dense", "8"),
+    ],
 }
 LONGEST = 8.0  # seconds between two kills
 

@@ -29,7 +29,7 @@ def player_of(world, size=6, **changes):
 
 
 def told(played):
-    return [(e.index, e.states.tobytes(), e.actions.tolist(), e.search_values.tobytes()) for e in played.episodes]
+    return [(e.index, e.states.tobytes(), e.actions.tolist(), e.search_values.tobytes()) for e in played.episodes()]
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -40,17 +40,38 @@ def test_a_block_follows_from_its_number_and_weights(world):
     third = player.play(3, known)
     other.play(7, changed)  # leaves nothing behind
     assert told(other.play(3, known)) == told(third)
-    assert [episode.index for episode in third.episodes] == list(range(18, 24))
+    assert [episode.index for episode in third.episodes()] == list(range(18, 24))
     assert told(player.play(4, known)) != told(third)
     assert told(player.play(3, changed)) != told(third)
-    assert third.work.steps == sum(map(len, third.episodes))
+    assert third.work.steps == sum(map(len, third.episodes()))
+
+
+def test_blocks_carry_the_mean_of_the_members_if_no_more_is_learnt_from():
+    player, known = player_of("deep-sea")
+    means = player.play(3, known).episodes()
+    player.all_members = True
+    for mean, every in zip(means, player.play(3, known).episodes(), strict=True):
+        assert every.search_values.shape == (len(every), len(known.weights["table"].T))
+        assert mean.search_values.tobytes() == every.search_values.mean(axis=1, keepdims=True).tobytes()
+        assert mean.states.tobytes() == every.states.tobytes()
+
+
+@pytest.mark.parametrize(("target", "all_members"), [("bootstrap", False), ("bootstrap_members", True)])
+def test_members_that_learn_for_themselves_get_their_own_values(target, all_members):
+    recording = Recording()
+    trainer = make_trainer(in_blocks("deep-sea", learning={"target": target}), workers=recording)
+    assert recording.players.player.all_members == all_members
+    while (episodes := trainer.advance()) is None:
+        pass
+    columns = trainer.values.num_members if all_members else 1
+    assert all(episode.search_values.shape == (len(episode), columns) for episode in episodes)
 
 
 def test_numbered_starts_go_on_from_block_to_block():
     endless = {"domain": {"num_boards": None}}
     (short, known), (long, _) = player_of("sokoban", 3, **endless), player_of("sokoban", 6, **endless)
-    starts = [episode.states[0].tobytes() for number in (0, 1) for episode in short.play(number, known).episodes]
-    assert starts == [episode.states[0].tobytes() for episode in long.play(0, known).episodes]
+    starts = [episode.states[0].tobytes() for number in (0, 1) for episode in short.play(number, known).episodes()]
+    assert starts == [episode.states[0].tobytes() for episode in long.play(0, known).episodes()]
     assert len(set(starts)) == 6
 
 
@@ -59,7 +80,7 @@ class Recorder(PlayersHere):
 
     def __init__(self, player):
         super().__init__(player)
-        self.orders, self.known, self.taken = [], [], 0
+        self.player, self.orders, self.known, self.taken = player, [], [], 0
 
     def submit(self, number, version, knowledge):
         self.orders.append((number, version, self.taken))

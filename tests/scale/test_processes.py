@@ -74,7 +74,7 @@ def test_a_worker_plays_on_before_the_learner_has_taken_a_block(tmp_path):
     domain = make_domain(config.domain)
     values = Ensemble(config.values, config.optimiser, domain.observation, 0)
     search = config.search.for_training(domain.max_steps)
-    player = NotingPlayer(domain, values, search, batch=64, size=512, seed=np.random.SeedSequence(0))
+    player = NotingPlayer(domain, values, search, batch=64, size=512, seed=np.random.SeedSequence(0), all_members=True)
     player.folder = tmp_path
     process = _Process(packed(search, player))
     try:

@@ -185,6 +185,20 @@ def test_a_machine_that_does_not_see_the_results_says_so():
         processes._run("/nowhere/run", [])
 
 
+def test_workers_of_a_ray_of_our_own_do_not_give_way_to_other_work():
+    code = """
+        import os
+        from bathysphere.scale.cluster import Cluster
+        def niceness():
+            return os.nice(0)
+        cluster = Cluster("local", 1)
+        print(cluster.wait(cluster.run(niceness), None) - niceness())
+        cluster.close()
+        """
+    done = subprocess.run([sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == "0"
+
+
 def test_ray_is_not_installed(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(BathysphereError, match=r"Ray is not installed. Install it: pip install 'bathysphere\[ray\]'"):

@@ -282,7 +282,7 @@ def _play_in_blocks(
         for number in range(num_blocks):
             while (block := workers.take(number, _LOOK_SECONDS)) is None:
                 pass
-            played += block.episodes
+            played += block.episodes()
             on_progress(min(len(played), episodes))
     finally:
         workers.close()

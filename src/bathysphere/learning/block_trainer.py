@@ -15,6 +15,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayedBlock, Players, PlayersHere
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.learner import Learner
+from bathysphere.learning.targets import num_targets
 from bathysphere.planning import Episode, PlannerSettings
 from bathysphere.planning.planner import Work
 from bathysphere.storage.state import Arrays, prefixed, require, section
@@ -89,6 +90,7 @@ class BlockTrainer(Learner):
                 seed=play_seed,
                 model=model,
                 graph_states=self._graph_states,
+                all_members=num_targets(learning.target, values.num_members) > 1,
             )
         )
 
@@ -111,8 +113,7 @@ class BlockTrainer(Learner):
         self._rates.waited += time.perf_counter() - began
         if played is None:
             return None
-        self._learn_from(played)
-        return played.episodes
+        return self._learn_from(played)
 
     def columns(self) -> dict[str, Any]:
         """Returns what is known about blocks and those who play them; rates and waiting since the last call."""
@@ -135,18 +136,20 @@ class BlockTrainer(Learner):
         """Returns the version of the weights that a block is played with."""
         return max(block - self._distance + 1, 0)
 
-    def _learn_from(self, played: PlayedBlock) -> None:
+    def _learn_from(self, played: PlayedBlock) -> list[Episode]:
         updates_then = self._versions[self._version_of(self._next)].updates
         self._staleness = self.progress.updates - updates_then
         self._rates.add(played)
         self._work += played.work
         self._imagine(played.work.model_calls)
-        for episode in played.episodes:
+        episodes = played.episodes()
+        for episode in episodes:
             self.progress.env_steps += len(episode)
             self._take([episode])
             self.players.look_after()
         self._next += 1
         self._keep_version()
+        return episodes
 
     def _keep_version(self) -> None:
         """Keeps what is known now, and forgets what no block needs any more."""

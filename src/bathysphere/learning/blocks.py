@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,18 +30,14 @@ class PlayedBlock(NamedTuple):
     """What a block leaves behind, and what it has cost."""
 
     number: int
-    episodes: list[Episode]  # in order of starting; `index` counts the run's
+    folded: Folded  # episodes in order of starting; `index` counts the run's
     work: Work
     seconds: float
     worker: str  # who played it: machine and process
 
-    def __reduce__(self) -> Any:
-        """Travels with its episodes folded."""
-        return _arrived, (fold(self.episodes), *self[:1], *self[2:])
-
-
-def _arrived(episodes: Folded, number: int, work: Work, seconds: float, worker: str) -> PlayedBlock:
-    return PlayedBlock(number, unfold(episodes), work, seconds, worker)
+    def episodes(self) -> list[Episode]:
+        """Returns the episodes; their search values are those of every member, or the mean, as the player was told."""
+        return unfold(self.folded)
 
 
 class Knowledge(NamedTuple):
@@ -88,6 +84,7 @@ class BlockPlayer:
       seed: of all play in the run.
       model: as for `MCTS`; of one that is learnt while acting, a copy is made.
       graph_states: as for `MCTS`.
+      all_members: whether episodes keep every member's search values; otherwise their mean.
     """
 
     def __init__(
@@ -101,8 +98,9 @@ class BlockPlayer:
         seed: np.random.SeedSequence,
         model: Model | None = None,
         graph_states: int | None = None,
+        all_members: bool = False,
     ) -> None:
-        self.domain, self.config, self.size = domain, config, size
+        self.domain, self.config, self.size, self.all_members = domain, config, size, all_members
         self._values, self._batch, self._seed = values, min(batch, size), seed
         self._model = copy.deepcopy(model) if isinstance(model, LearningModel) else model
         self._graph_states = graph_states
@@ -143,7 +141,7 @@ class BlockInPlay:
     """
 
     def __init__(self, player: BlockPlayer, number: int, knowledge: Knowledge) -> None:
-        self._number = number
+        self._number, self._all_members = number, player.all_members
         self._began = time.perf_counter()
         with _one_thread():
             self._planner = player.plan(number, knowledge)
@@ -158,7 +156,7 @@ class BlockInPlay:
             return None
         return PlayedBlock(
             self._number,
-            sorted(self._episodes, key=lambda episode: episode.index),
+            fold(sorted(self._episodes, key=lambda episode: episode.index), all_members=self._all_members),
             self._planner.work,
             time.perf_counter() - self._began,
             f"{platform.node()}:{os.getpid()}",

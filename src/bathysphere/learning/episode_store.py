@@ -38,7 +38,7 @@ def read_entries(
       first: first column to fill.
       last: one past the last column to fill.
       lengths: int64 [G] of the episodes held, each at least 1.
-      ends: int64 [G], cumulative sum of lengths.
+      ends: int64 [G], cumulative sum of lengths; not used by episode.
       max_length: rows per episode.
       states: uint8 [capacity * max_length, S].
       targets: float32 [capacity * max_length, M].
@@ -120,7 +120,6 @@ class EpisodeStore:
         self._targets = np.zeros((num_rows, num_targets), np.float32)
         self._mask_bits = np.zeros((num_rows, (num_members + 7) // 8), np.uint8)
         self._lengths = np.zeros(capacity, np.int64)
-        self._ends = np.zeros(0, np.int64)
 
     @property
     def num_episodes(self) -> int:
@@ -144,7 +143,6 @@ class EpisodeStore:
         self._mask_bits[rows] = np.packbits(mask, axis=1, bitorder="little")
         self._lengths[slot] = length
         self.num_added += 1
-        self._ends = np.cumsum(self._lengths[: self.num_episodes])
 
     def walk_back(self, draws: NDArray[np.float64], first: int, last: int) -> None:
         """Makes draws those of whole episodes, from end to beginning; see the kernel. Mutates: draws."""
@@ -165,13 +163,14 @@ class EpisodeStore:
 
         Mutates: states, targets, mask.
         """
+        lengths = self._lengths[: self.num_episodes]
         read_entries(
             draws,
             by_length,
             first,
             last,
-            self._lengths[: self.num_episodes],
-            self._ends,
+            lengths,
+            np.cumsum(lengths) if by_length else lengths,
             self._max_length,
             self._states,
             self._targets,
@@ -225,7 +224,6 @@ class EpisodeStore:
         self._mask_bits[rows] = state["mask_bits"]
         self._lengths[: len(lengths)] = lengths
         self.num_added = num_added
-        self._ends = np.cumsum(lengths)
 
     def _filled_rows(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the row numbers in use, int64 [sum of lengths], in slot order."""

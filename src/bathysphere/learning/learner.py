@@ -145,7 +145,8 @@ class Learner(ABC):
             self.replay.add_episode(kept, mask, solved, has_new_goal or not kept.truncated)
             return
         values = targets(kept, "factual_rewards" if has_new_goal else learning.target, self.search.discount)
-        values = np.broadcast_to(values, (len(kept), num_targets(learning.target, self.values.num_members)))
+        if has_new_goal:  # what it returned, the same for all members
+            values = np.broadcast_to(values, (len(kept), num_targets(learning.target, self.values.num_members)))
         policy = policy_targets(kept, kept.solved or has_new_goal, self._num_actions) if self._num_actions else None
         self.replay.add(kept.states, values, mask, solved, policy)
         if episode.seen is not None and len(episode.seen.states):

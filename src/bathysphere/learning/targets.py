@@ -57,7 +57,9 @@ def targets(episode: Episode, kind: TargetKind, discount: float) -> NDArray[np.f
         return known
     if kind == "bootstrap_members":
         return episode.search_values
-    searched: NDArray[np.float64] = episode.search_values.mean(axis=1, keepdims=True)
+    searched = episode.search_values
+    if searched.shape[1] > 1:
+        searched = searched.mean(axis=1, keepdims=True)
     if kind in ("bootstrap", "lookahead"):
         return searched
     returned = discounted_returns(episode.rewards, discount)[:, None]

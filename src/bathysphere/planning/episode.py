@@ -52,7 +52,9 @@ class Episode:
     states: NDArray[np.uint8]  # [T, S], the state before each step
     actions: NDArray[np.int32]  # [T]
     rewards: NDArray[np.float64]  # [T], what each step earned
-    search_values: NDArray[np.float64]  # [T, E], members' values of each state when the episode ended
+    # Members' values of each state when the episode ended, [T, E]; of blocks that learning needs no more of, their
+    # mean, [T, 1].
+    search_values: NDArray[np.float64]
     solved: bool  # the state reached last is a success
     truncated: bool  # cut off by the step limit
     index: int  # number of the episode, from 0 in order of starting

@@ -48,8 +48,13 @@ def unpacked(packed: bytes) -> Any:
 Folded = dict[str, Any]  # by field of Episode: a list, or of arrays one array and where each of them ends
 
 
-def fold(episodes: list[Episode]) -> Folded:
-    """Prepares episodes for a journey, their arrays laid end to end: a few long ones travel faster than many short."""
+def fold(episodes: list[Episode], *, all_members: bool = True) -> Folded:
+    """Prepares episodes for a journey, their arrays laid end to end: a few long ones travel faster than many short.
+
+    Args:
+      episodes: of one planner.
+      all_members: whether every member's search values travel; otherwise only their mean, which is most of the weight.
+    """
     columns: Folded = {}
     for field in fields(Episode):
         column = [getattr(episode, field.name) for episode in episodes]
@@ -57,11 +62,14 @@ def fold(episodes: list[Episode]) -> Folded:
             columns[field.name] = np.concatenate(column), np.cumsum([len(part) for part in column])
         else:
             columns[field.name] = column
+    if episodes and not all_members:
+        values, ends = columns["search_values"]
+        columns["search_values"] = values.mean(axis=1, keepdims=True), ends
     return columns
 
 
 def unfold(folded: Folded) -> list[Episode]:
-    """Returns the episodes that `fold` was given."""
+    """Returns the episodes that `fold` was given, each array a part of one that all of them share."""
     columns = [_parts(folded[field.name]) for field in fields(Episode)]
     return [Episode(*values) for values in zip(*columns, strict=True)]
 

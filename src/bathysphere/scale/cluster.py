@@ -143,7 +143,11 @@ def _import_ray() -> Any:
 def _connect(ray: Any, address: str, num_workers: int, gpus: float) -> None:
     quiet = {"logging_level": "ERROR", "log_to_driver": False}
     if address == LOCAL:
-        own = {"num_cpus": num_workers, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
+        own = {
+            **{"num_cpus": num_workers, "include_dashboard": False, "object_store_memory": _STORE_BYTES},
+            # Ray has its workers give way to all else (niceness 15): beside other work they would never begin.
+            "_system_config": {"worker_niceness": 0},
+        }
         try:
             ray.init(address=LOCAL, **own, **quiet)
         except Exception as error:  # Ray raises just that where a machine is too slow
