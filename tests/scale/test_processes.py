@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -143,6 +145,39 @@ def test_a_measure_of_the_users_own_is_known_to_workers(tmp_path):
     for name, workers in (("here", None), ("two", Workers(2))):
         runner.run(config, tmp_path / name, pictures=False, workers=workers)
     assert_equal(tmp_path / "here", tmp_path / "two")
+
+
+PROGRAM = """
+import bathysphere
+from tests.domains.per_state_worlds import Stairs
+
+{world}
+{guard}bathysphere.train({name}, run_dir="run", workers=2, steps=200, scale={{"block": 6}}, pictures=False)
+"""
+OWN = "class Mine(Stairs):\n    pass\n"
+GUARD = "if __name__ == '__main__':\n    "
+
+
+def program(folder, **parts):
+    (folder / "program.py").write_text(PROGRAM.format(**parts))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "program.py"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("world", "name", "guard"), [("", "Stairs()", ""), (OWN, "Mine()", GUARD)])
+def test_a_program_trains_with_workers(world, name, guard, tmp_path):
+    done = program(tmp_path, world=world, name=name, guard=guard)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "result.json").exists()
+
+
+def test_a_program_that_defines_a_world_and_would_train_in_every_process_is_told_how_not_to(tmp_path):
+    done = program(tmp_path, world=OWN, name="Mine()", guard="")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(
+        "put what it does, but not what it defines, under: if __name__ == '__main__':"
+    )
 
 
 class ColdStairs(Stairs):

@@ -5,12 +5,16 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
+from types import ModuleType
 
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayedBlock
@@ -115,7 +119,12 @@ class PlayersInProcesses:
     def _replace(self, index: int) -> None:
         """Puts a new process in the place of one that has died; its orders wait again, before all others."""
         died = self._processes[index]
-        died.end()
+        if died.end() == 1:  # not killed: it raised something before it could play
+            raise BathysphereError(
+                "A process that should play ended before it began, and says above why. If the program that was started "
+                "is to blame (it is run in every such process if the world or another part of the run is defined in "
+                "it), put what it does, but not what it defines, under: if __name__ == '__main__':"
+            )
         self.num_restarts += 1
         self._processes[index] = _Process(self._player)
         if died.orders:
@@ -138,7 +147,8 @@ class _Process:
         self.pipe, theirs = context.Pipe()
         self.orders: deque[_Order] = deque()  # given and not yet answered
         self._process = context.Process(target=_serve, args=(theirs, player), daemon=True, name="bathysphere-blocks")
-        self._process.start()
+        with nullcontext() if b"__main__" in player else _hidden_program():
+            self._process.start()
         theirs.close()
 
     def give(self, order: _Order) -> bool:
@@ -151,11 +161,26 @@ class _Process:
             return False
         return True
 
-    def end(self) -> None:
-        """Kills the process: it has nothing to tidy up."""
+    def end(self) -> int | None:
+        """Kills the process, which has nothing to tidy up; returns how it ended, if that was before."""
         self._process.kill()
         self._process.join()
         self.pipe.close()
+        return self._process.exitcode
+
+
+@contextmanager
+def _hidden_program() -> Iterator[None]:
+    """Keeps new processes from running the program that was started. Only what it defines would be a reason to.
+
+    Otherwise a program that trains, and is not written for it, would train in each of them again.
+    """
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
 
 
 def _serve(pipe: Connection, packed_player: bytes) -> None:
