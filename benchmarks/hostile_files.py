@@ -46,7 +46,7 @@ from bathysphere.storage.tensors import fingerprint, header_fingerprint, write_a
 MORE_MOVES = 40  # of every episode, that a run with a damaged checkpoint is to go on for
 SECONDS = 20.0  # of processor time, after which it counts as hanging
 LOOK = 0.01  # seconds between two looks at whether it has ended
-TOGETHER = 20  # cases that are tried in one process, as long as they end in sentences
+TOGETHER = 20  # cases that are tried in one process, as long as nothing goes wrong
 OUTCOMES = ("went on", "sentence", "traceback")
 ALLOWED = ("sentence", "went on")
 
@@ -199,9 +199,9 @@ def ended(work: Callable[[], Any], seconds: float) -> tuple[str, str]:
 
 
 def outcomes(works: list[Callable[[], Any]], seconds: float = SECONDS) -> list[tuple[str, str]]:
-    """Does one thing after another in a process of its own, up to the first that does not end in a sentence.
+    """Does one thing after another in a process of its own, up to the first that goes wrong.
 
-    What was refused with a sentence has left nothing behind, and a process for each takes longer than most of them.
+    A process for each would take longer than most of them. Memory that one has damaged shows in the next at the latest.
 
     Returns:
       What became of each that was tried, and what it said; at least one.
@@ -214,7 +214,7 @@ def outcomes(works: list[Callable[[], Any]], seconds: float = SECONDS) -> list[t
             signal.setitimer(signal.ITIMER_PROF, seconds)  # of the processor: the machine may be busy
             code, told = _attempt(work)
             os.write(write, json.dumps((OUTCOMES[code], told[:2000])).encode() + b"\n")
-            if OUTCOMES[code] != "sentence":
+            if OUTCOMES[code] == "traceback":
                 break
         os._exit(0)
     os.close(write)

@@ -12,6 +12,7 @@ training of a learned model. Workers on Ray are killed by benchmarks/scale_kills
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -166,15 +167,23 @@ def kill_one(child: int, family: Family, rng: random.Random) -> bool:
     return False
 
 
-def torment(name: str, folder: Path, kills: int, rng: random.Random) -> tuple[int, int, int]:
-    """Kills runs of one family; returns the kills, the runs that were brought to their end, and those that differ."""
+class Count(NamedTuple):
+    """What became of one family."""
+
+    kills: int
+    saved: int  # of the kills: there was a checkpoint to go on from
+    runs: int  # that were brought to their end
+    different: int
+
+
+def torment(name: str, folder: Path, kills: int, rng: random.Random) -> Count:
+    """Kills runs of one family and resumes them until they end."""
     family, whole = FAMILIES[name], folder / "whole"
-    if ended(forked(partial(family.play, folder / "warm", 1e9))) != 0:  # compiles what is needed
-        raise SystemExit(f"{name} does not come to its end even without kills.")
+    family.play(folder / "warm", 1e9)  # here, so that those that are killed have all code: else most die loading it
     began = time.monotonic()
     ended(forked(partial(family.play, whole, 1e9)))
     longest = time.monotonic() - began
-    made, runs, different = 0, 0, 0
+    made, saved, runs, different = 0, 0, 0, 0
     while made < kills:
         run_dir, code = folder / f"{runs}", -signal.SIGKILL
         while code != 0:
@@ -183,7 +192,8 @@ def torment(name: str, folder: Path, kills: int, rng: random.Random) -> tuple[in
                 time.sleep(rng.uniform(0, longest))
                 other_killed = kill_one(child, family, rng)
             code = ended(child)
-            made += other_killed or code == -signal.SIGKILL
+            if other_killed or code == -signal.SIGKILL:
+                made, saved = made + 1, saved + any(run_dir.rglob("*.safetensors"))
             if code > 0 and not (other_killed and family.fails_with_them):
                 print(f"{name}: a resumed run failed", flush=True)
                 different += 1
@@ -192,7 +202,7 @@ def torment(name: str, folder: Path, kills: int, rng: random.Random) -> tuple[in
             different += not family.is_same(run_dir, whole)
         runs += 1
         shutil.rmtree(run_dir, ignore_errors=True)
-    return made, runs, different
+    return Count(made, saved, runs, different)
 
 
 def main() -> int:
@@ -202,13 +212,13 @@ def main() -> int:
     parser.add_argument("--runs", default=",".join(FAMILIES))
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    rng, names, total = random.Random(options.seed), options.runs.split(","), 0
+    rng, names, different = random.Random(options.seed), options.runs.split(","), 0
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            made, ended, different = torment(name, Path(folder), -(-options.kills // len(names)), rng)
-        print(f"{name}: {made} kills, {ended} runs, {different} different", flush=True)
-        total += different
-    return int(total > 0)
+            count = torment(name, Path(folder), -(-options.kills // len(names)), rng)
+        print(name, json.dumps(count._asdict()), flush=True)
+        different += count.different
+    return int(different > 0)
 
 
 if __name__ == "__main__":

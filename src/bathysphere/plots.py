@@ -23,6 +23,15 @@ def tidy(axis: Any) -> None:
         axis.spines[side].set_color(GREY)
 
 
+def plain(text: str) -> str:
+    """Returns a text of somebody else's so that Matplotlib draws it as it is; it reads what is between dollars as TeX.
+
+    >>> plain("a $b$")
+    'a \\\\$b\\\\$'
+    """
+    return text.replace("$", r"\$")
+
+
 def png(figure: Figure) -> bytes:
     """Returns a figure as a PNG file."""
     content = io.BytesIO()

@@ -4,9 +4,9 @@ import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bathysphere.cli.runs import runs_table
+from bathysphere.terminal import Terminal
 
 RUN = {
     "preset": "paper/sokoban-learned-model",
@@ -27,7 +27,7 @@ NAME = "paper-sokoban-learned-model-seed12-1"
 def shown(width):
     table, left_out = runs_table([RUN | {"run_dir": f"runs/{NAME}"}], Path("runs"), width)
     out = io.StringIO()
-    Console(file=out, width=width).print(table)
+    Terminal(file=out, width=width).print(table)
     return out.getvalue().splitlines(), left_out
 
 

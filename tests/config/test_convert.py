@@ -42,6 +42,9 @@ def test_configs_survive_json_exactly(config):
         ),
         ({"domain": 7}, "domain should be an object with a name; got 7"),
         ({"steps": 0}, "steps is 0; expected at least 1."),
+        ({"batch": 0}, "batch is 0; expected at least 1."),
+        ({"preset": "a\0b"}, "preset is 'a\\x00b'; expected text without NUL"),
+        ({"domain": {"name": "toy-montezuma", "map": "\ud800"}}, "domain.map is '\\ud800'; expected text without NUL"),
     ],
 )
 def test_mistakes_are_named(changes, sentence):

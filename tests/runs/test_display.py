@@ -4,11 +4,11 @@ from dataclasses import MISSING, fields
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from bathysphere.learning.progress import Progress
 from bathysphere.planning import Episode
 from bathysphere.runs.display import RunDisplay, duration, sparkline
+from bathysphere.terminal import Terminal
 from tests.runs.small import small_config
 
 
@@ -24,10 +24,10 @@ def test_duration():
     assert [duration(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
 
 
-def _shown(tmp_path, *, terminal: bool, more=None) -> str:
+def _shown(tmp_path, *, terminal: bool, more=None, **config) -> str:
     out = io.StringIO()
-    display = RunDisplay(Console(file=out, force_terminal=terminal, width=100, color_system=None))
-    display.start(small_config(), tmp_path)
+    display = RunDisplay(Terminal(file=out, force_terminal=terminal, width=100, color_system=None))
+    display.start(small_config(**config), tmp_path)
     progress = Progress()
     for second in range(12):
         progress.env_steps += 100
@@ -52,6 +52,15 @@ def test_anything_else_gets_few_plain_lines(tmp_path):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
+def test_names_are_text(tmp_path, terminal):
+    """They come from config files and folders."""
+    text = _shown(tmp_path / "[/x]\x9b", terminal=terminal, preset="[/y]\x9b")
+    assert "[/y]\\x9b" in text
+    assert "[/x]\\x9b" in "".join(text.split())
+    assert "\x9b" not in text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
 def test_workers_are_shown_if_there_are_any(tmp_path, terminal):
     row = {
         "workers": 2,
@@ -71,7 +80,7 @@ def test_workers_are_shown_if_there_are_any(tmp_path, terminal):
 def test_the_first_look_tells_no_speed(tmp_path):
     """Before it, code was compiled: an estimate by that speed would be hours for seconds."""
     out = io.StringIO()
-    display = RunDisplay(Console(file=out, force_terminal=False, width=100, color_system=None))
+    display = RunDisplay(Terminal(file=out, force_terminal=False, width=100, color_system=None))
     display.start(small_config(), tmp_path)
     progress = Progress()
     progress.env_steps = 4
@@ -85,7 +94,7 @@ def test_the_first_look_tells_no_speed(tmp_path):
 def panel(tmp_path, width, *, solved):
     """Returns what a terminal shows of a run, line by line."""
     out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=width, color_system=None)
+    console = Terminal(file=out, force_terminal=True, width=width, color_system=None)
     display = RunDisplay(console)
     display.start(small_config(steps=1_000_000_000), tmp_path)
     progress = Progress()

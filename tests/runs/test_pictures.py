@@ -5,6 +5,7 @@ import pytest
 
 from bathysphere.learning.progress import Progress
 from bathysphere.planning import Episode
+from bathysphere.plots import png
 from bathysphere.runs.pictures import intervals, learning_figure
 
 
@@ -62,6 +63,13 @@ def test_the_figure_says_when_the_run_was_solved():
     assert f"solved at step {progress.solved_step:,}" in labels
     (line,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) > 2]
     assert line.get_ydata()[-1] == 1.0
+
+
+def test_dollars_in_a_name_are_no_mathematics():
+    rows, progress = record([False, True] * 20)
+    figure = learning_figure(rows, progress, "$\\x$", 0)
+    png(figure)
+    assert figure.axes[0].get_title(loc="left") == r"\$\x\$"
 
 
 def test_the_first_interval_waits_for_all_episodes_that_began_first():

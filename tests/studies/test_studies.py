@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from rich.console import Console
 
 from bathysphere.cli import main
 from bathysphere.config.convert import config_hash
@@ -25,6 +24,7 @@ from bathysphere.studies.folder import StudyFolder
 from bathysphere.studies.report import render
 from bathysphere.studies.running import Reporter
 from bathysphere.studies.scheduler import Job, plan, run_all
+from bathysphere.terminal import Terminal
 from tests.studies.tiny import OURS, SIZES, STEPS, TINY, TINY_BROKEN, make_study
 
 TIMES = ["wall_seconds", "env_steps_per_second", "report"]  # a remark may be about time
@@ -313,16 +313,16 @@ def test_the_table_shows_states_results_and_errors(tmp_path, monkeypatch):
     assert time_left(jobs, 2) is None
     result = {"wall_seconds": 10.0, "solved_step": 500}
     jobs[0].state, jobs[0].result = "finished", result
-    jobs[1].state, jobs[1].error = "failed", "[red]no luck"
+    jobs[1].state, jobs[1].error = "failed", "[red]no luck\x9b"
     jobs[2].state, jobs[2].began = "running", 100.0
     assert time_left(jobs, 2) == (6 + 5 * 10) / 2
-    console = Console(file=io.StringIO(), width=120, force_terminal=False)
+    console = Terminal(file=io.StringIO(), width=120, force_terminal=False)
     console.print(study_table(TINY_BROKEN, jobs, 2))
     text = console.file.getvalue()
     assert re.search(r"preset deep-sea +2 +1 +1 +0 +100% \(21% to 100%\) +500 \(–\)", text)
     assert re.search(r"broken +3 +0 +0 +1 +– +–", text)
     assert "about 0:28" in text
-    assert "broken/N4-seed0: [red]no luck" in text
+    assert "broken/N4-seed0: [red]no luck\\x9b" in text
 
 
 class TestRefusals:

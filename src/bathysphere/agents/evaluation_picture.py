@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bathysphere.agents.evaluation import WORDS, Evaluation
-from bathysphere.plots import BLUE, GREY, INK, ORANGE, png, tidy
+from bathysphere.plots import BLUE, GREY, INK, ORANGE, plain, png, tidy
 from bathysphere.statistics import wilson_interval
 from bathysphere.storage.files import write_file
 
@@ -40,7 +40,7 @@ def draw_passes(evaluations: Sequence[Evaluation], path: Path) -> None:
     axis.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axis.set_xlabel("passes of planning per step", color=INK)
     axis.set_ylabel(WORDS[rows[0].unit].what, color=INK)
-    axis.set_title(f"{rows[0].agent}, with 95 % intervals", loc="left", fontsize=10, color=INK)
+    axis.set_title(f"{plain(rows[0].agent)}, with 95 % intervals", loc="left", fontsize=10, color=INK)
     tidy(axis)
     write_file(path, png(figure))
 
@@ -72,7 +72,7 @@ def draw_planners(evaluations: Sequence[Evaluation], path: Path) -> None:
     first = evaluations[0]
     axis.set_xlabel(f"expansions allowed per {first.unit}", color=INK)
     axis.set_ylabel(WORDS[first.unit].what, color=INK)
-    title = f"{first.agent}, {first.count:,} {WORDS[first.unit].count}, with 95 % intervals"
+    title = f"{plain(first.agent)}, {first.count:,} {WORDS[first.unit].count}, with 95 % intervals"
     axis.set_title(title, loc="left", fontsize=10, color=INK)
     tidy(axis)
     write_file(path, png(figure))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rich.console import Console
+from rich.text import Text
 
 from bathysphere.checking.world import check
 from bathysphere.cli.common import parse, say
 from bathysphere.cli.world_flags import world_of
 from bathysphere.errors import BathysphereError
+from bathysphere.terminal import Terminal
 
 _DESCRIPTION = """Say what is wrong with a world and how to mend it, or what it is if all is well.
 
@@ -50,7 +51,7 @@ def run(argv: list[str]) -> int:
     options = parse(Options, rest, "check", _DESCRIPTION)
     if options.seed < 0:
         raise BathysphereError(f"--seed must be a whole number from 0; got {options.seed}.")
-    with Console(stderr=True).status(f"Walking about in {argv[0]} ..."):
+    with Terminal(stderr=True).status(Text(f"Walking about in {argv[0]} ...")):
         found = check(world, seed=options.seed)
     say(found.to_dict(), str(found), options.json)
     return 0 if found.is_fine else 1

@@ -11,11 +11,11 @@ from dataclasses import make_dataclass
 from typing import Annotated, Any, TypeVar, Union
 
 import tyro
-from rich.console import Console
 
 from bathysphere.cli.complaints import sentence_of
 from bathysphere.domains import domain_names, find_domain
-from bathysphere.errors import BathysphereError, printable
+from bathysphere.errors import BathysphereError
+from bathysphere.terminal import Terminal
 
 Options = TypeVar("Options")
 
@@ -141,4 +141,4 @@ def say(result: dict[str, Any], text: str, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(result) + "\n")
     else:
-        Console(highlight=False, markup=False, soft_wrap=True).print(printable(text))
+        Terminal(soft_wrap=True).print(text)

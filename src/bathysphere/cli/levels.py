@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 from rich.progress import track
 
 from bathysphere.cli.common import parse, say
@@ -17,6 +16,7 @@ from bathysphere.domains.sokoban.formats import Format, format_of, read_levels, 
 from bathysphere.domains.sokoban.generator import GeneratorConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.puzzles.level_files import check_file, describe_level, draw_levels, generate_file
+from bathysphere.terminal import Terminal
 
 _DESCRIPTION = """Sokoban levels, in Boxoban text (.txt), XSB (.xsb) and .sok collections.
 
@@ -138,7 +138,7 @@ def _generate(command: Generate) -> tuple[dict[str, Any], str]:
         width=command.size if command.width is None else command.width,
         num_boxes=command.boxes,
     )
-    style, console = format_of(command.out, command.format), Console(stderr=True)
+    style, console = format_of(command.out, command.format), Terminal(stderr=True)
     start = time.perf_counter()
     generate_file(
         command.out,

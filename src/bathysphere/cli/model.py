@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from bathysphere.cli.common import parse, say
 from bathysphere.errors import BathysphereError
 from bathysphere.models.config import OLD_NAMES, RECIPES, TrainingConfig
 from bathysphere.runs.display import duration
+from bathysphere.terminal import Terminal
 
 _DESCRIPTION = """Learned models of Sokoban: train one from random episodes, or measure how often one is right.
 
@@ -119,7 +119,7 @@ def _train(argv: list[str]) -> int:
         if recipe is not None:
             raise BathysphereError(f"A resumed training has its settings already; leave out {recipe!r}.")
         options = _parse(read_checkpoint(options.out)[0], rest)
-    with ModelDisplay(Console(stderr=True, highlight=False)) as display:
+    with ModelDisplay(Terminal(stderr=True)) as display:
         card = train_model(TrainingConfig(**_fields(options)), options.out, display, resume=options.resume)
     seconds, updates = duration(card["seconds"]), card["updates"]
     text = f"{updates:,} updates in {seconds}; the model is {options.out}\n{_held_out(card['held_out'])}"
@@ -160,7 +160,7 @@ def _evaluate(options: Evaluate) -> int:
         say(result, "", as_json=True)
         return 0
     # A pipe or a file has no width, so the table takes what it needs.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    console = Terminal(width=None if sys.stdout.isatty() else 200)
     console.print(_table(result))
     if result["agent"] is not None:
         console.print(f"The agent won {result['wins']} of {result['episodes']} episodes with it.", soft_wrap=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TextIO
 
 import numpy as np
-from rich.console import Console
 
 from bathysphere.cli.common import say
 from bathysphere.cli.world_flags import parse_with_world
@@ -20,6 +19,7 @@ from bathysphere.domains.base import Domain, DomainConfig, Hinted
 from bathysphere.domains.playing import PlayedEpisode
 from bathysphere.domains.presentation import styled_text_of, text_of
 from bathysphere.errors import BathysphereError
+from bathysphere.terminal import Terminal
 
 _DESCRIPTION = """Play a world yourself. Arrow keys or w a s d move, u undoes, r restarts, q quits.
 
@@ -114,7 +114,7 @@ def _piped_keys(world: str) -> str:
 
 
 def _play_in_terminal(episode: PlayedEpisode, screen: TextIO) -> None:
-    domain, console = episode.domain, Console(file=screen, highlight=False, markup=False, soft_wrap=True)
+    domain, console = episode.domain, Terminal(file=screen, soft_wrap=True)
     with _single_keys():
         while True:
             screen.write("\x1b[2J\x1b[H")  # clears the screen and goes to its upper left corner

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bathysphere.terminal import Terminal
 
 if TYPE_CHECKING:  # these import PyTorch
     from bathysphere.models.evaluation import Tally
@@ -21,7 +22,7 @@ def track_levels(label: str, total: int) -> Track:
     """Returns a progress bar for levels, which passes on their results."""
 
     def track(results: Iterable[LevelResult]) -> Iterator[LevelResult]:
-        with _bars(Console(stderr=True), TextColumn("levels, {task.fields[solved]} solved")) as bar:
+        with _bars(Terminal(stderr=True), TextColumn("levels, {task.fields[solved]} solved")) as bar:
             task, solved = bar.add_task(label, total=total, solved=0), 0
             for result in results:
                 solved += result.solved
@@ -34,14 +35,14 @@ def track_levels(label: str, total: int) -> Track:
 @contextmanager
 def track_episodes(total: int) -> Iterator[Callable[[int], Callable[[int], None]]]:
     """Shows a bar; what it hands out makes, from the episodes before a part of the work, what counts those of it."""
-    with _bars(Console(stderr=True), TextColumn("episodes")) as bar:
+    with _bars(Terminal(stderr=True), TextColumn("episodes")) as bar:
         task = bar.add_task("playing", total=total)
         yield lambda before: lambda played: bar.update(task, completed=before + played)
 
 
 def track_solving(solving: Solving, work: Iterable[None]) -> Iterator[None]:
     """Shows how far the work on levels is, while it is done."""
-    with _bars(Console(stderr=True), TextColumn("levels, {task.fields[solved]} solved")) as bar:
+    with _bars(Terminal(stderr=True), TextColumn("levels, {task.fields[solved]} solved")) as bar:
         task = bar.add_task("solving", total=len(solving.levels), solved=0)
         for _ in work:
             bar.update(task, completed=solving.num_finished, solved=len(solving.solutions))
@@ -51,7 +52,7 @@ def track_solving(solving: Solving, work: Iterable[None]) -> Iterator[None]:
 class ModelDisplay:
     """Shows the training of a learned model: the boards being made, the updates, every report on held-out boards."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self._console, self._bars = console, _bars(console)
         self._updates = self._bars.add_task("updates", total=None, visible=False)
 
@@ -82,7 +83,7 @@ class ModelDisplay:
         self._console.print(f"{trainer.num_updates:>9,} updates  {_sentence(tally)}", soft_wrap=True)
 
 
-def _bars(console: Console, *more: TextColumn) -> Progress:
+def _bars(console: Terminal, *more: TextColumn) -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *more, TimeRemainingColumn())
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 

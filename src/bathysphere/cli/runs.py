@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from bathysphere.cli.common import parse, say
-from bathysphere.errors import BathysphereError, printable
+from bathysphere.errors import BathysphereError
 from bathysphere.runs.listing import find_runs
+from bathysphere.terminal import Terminal
 
 _DESCRIPTION = """List and compare the runs in a folder.
 
@@ -53,7 +53,7 @@ def run(argv: list[str]) -> int:
         say({"runs": runs}, f"There are no runs in {options.folder}.", options.json)
     else:
         # A pipe or a file has no width, so the table takes what it needs.
-        console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 200)
+        console = Terminal(width=None if sys.stdout.isatty() else 200)
         table, left_out = runs_table(runs, options.folder, console.width)
         console.print(table)
         if left_out:
@@ -88,7 +88,7 @@ def runs_table(runs: list[dict[str, Any]], folder: Path, width: int) -> tuple[Ta
         is_name = name in ("run", "preset", "state")
         table.add_column(name, justify="left" if is_name else "right", overflow="fold", no_wrap=len(columns) > 1)
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(printable, row))
+        table.add_row(*row)
     return table, left_out
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 
 from bathysphere.cli.common import nothing_printed, say, with_address
 from bathysphere.cli.run_flags import SHOWN, RunOptions, Verb, read_run
@@ -25,6 +24,7 @@ from bathysphere.runs.report import told
 from bathysphere.runs.runner import resume
 from bathysphere.runs.runner import run as begin
 from bathysphere.runs.workers import chosen_workers, in_blocks
+from bathysphere.terminal import Terminal
 
 _DESCRIPTION = """Train a preset or a world of your own, or continue a run.
 
@@ -107,7 +107,7 @@ def run(argv: list[str]) -> int:
         raise BathysphereError(f"A resumed run has its preset already; leave out {argv[0]!r}.")
     options, config, choices = read_run(_VERB, with_address(argv), resumed=saved)
     workers = chosen_workers(options.num_workers, options.ray or False, options.worker_gpus)
-    display = None if options.json else RunDisplay(Console(highlight=False))
+    display = None if options.json else RunDisplay(Terminal())
     if choices and not options.json:
         sys.stdout.write(explained(choices) + "\n")
     rest: dict[str, Any] = {"pictures": options.pictures, "workers": workers}

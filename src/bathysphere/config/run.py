@@ -9,7 +9,7 @@ from bathysphere.domains import DeepSeaConfig, DomainConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
 from bathysphere.planning import PlannerSettings, SearchConfig
-from bathysphere.storage.plain import check_numbers
+from bathysphere.storage.plain import check_values
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 MEMORY, NETWORK, ENSEMBLE, RELEVANCE = "memory", "network", "ensemble", "relevance"
@@ -128,13 +128,15 @@ class RunConfig:
     """How play is divided among workers."""
 
     def __post_init__(self) -> None:
-        check_numbers(self)
+        check_values(self)
         if self.steps < 1:
             raise BathysphereError(f"steps is {self.steps}; expected at least 1.")
         if self.log_every < 1:
             raise BathysphereError(f"log_every is {self.log_every}; expected at least 1.")
         if not 0 <= self.seed < 2**63:
             raise BathysphereError(f"seed is {self.seed}; expected a number from 0 to 2^63 - 1.")
+        if self.batch < 1:
+            raise BathysphereError(f"batch is {self.batch}; expected at least 1.")
         if not 1 <= self.workers <= self.batch:
             raise BathysphereError(f"workers is {self.workers}; expected 1 to {self.batch} (the batch).")
         if self.workers > 1 and self.scale.block is not None:

@@ -139,8 +139,7 @@ def resume(
 def _display(show: bool) -> runner.Display | None:
     if not show:
         return None
-    from rich.console import Console
-
     from bathysphere.runs.display import RunDisplay
+    from bathysphere.terminal import Terminal
 
-    return RunDisplay(Console())
+    return RunDisplay(Terminal())

@@ -6,7 +6,7 @@ from collections import deque
 from itertools import pairwise
 from pathlib import Path
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -14,8 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from bathysphere.config.run import RunConfig
+from bathysphere.errors import printable
 from bathysphere.learning.progress import Progress
 from bathysphere.runs.metrics import Row
+from bathysphere.terminal import Terminal
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _CURVE = 48  # characters of the win rate's curve
@@ -51,7 +53,7 @@ def duration(seconds: float) -> str:
 class RunDisplay:
     """Shows a run on a console: live if that is a terminal, otherwise a line every ten seconds."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self._console = console
         self._live: Live | None = None
         self._curve: list[tuple[float, float | None]] = []  # win rate and mean return
@@ -130,8 +132,8 @@ class RunDisplay:
         )
         return Panel(
             Group(bar, "", _facts(self._numbers(progress, row or {}), inner), "", self._history(progress, inner)),
-            title=f"[bold]{self._config.preset}[/]  seed {self._config.seed}",
-            subtitle=Text(str(self._directory), style="dim"),
+            title=Text.assemble((printable(self._config.preset), "bold"), f"  seed {self._config.seed}"),
+            subtitle=Text(printable(str(self._directory)), style="dim"),
             title_align="left",
             subtitle_align="right",
             border_style="blue",

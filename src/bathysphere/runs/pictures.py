@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bathysphere.learning.learner import Learner
 from bathysphere.learning.progress import Progress
-from bathysphere.plots import DEEP, GOLD, INK, png
+from bathysphere.plots import DEEP, GOLD, INK, plain, png
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import Row, read_rows
 from bathysphere.statistics import wilson_interval
@@ -62,7 +62,7 @@ def learning_figure(rows: list[Row], progress: Progress, preset: str, first_ends
         place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "ncols": 3}
         axis.legend(frameon=False, fontsize=8, labelcolor=INK, handlelength=1.6, columnspacing=1.2, **place)
         axis.spines["right"].set_visible(False)
-    upper[0].set_title(preset, loc="left", fontsize=11, fontweight="bold", color=INK)
+    upper[0].set_title(plain(preset), loc="left", fontsize=11, fontweight="bold", color=INK)
     _curve(std, rows, "ensemble_std", "ensemble std", DEEP)
     loss = std.twinx()
     _curve(loss, rows, "loss", "loss", GOLD, "--")

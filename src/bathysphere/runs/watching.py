@@ -42,11 +42,12 @@ def save_film(path: Path, domain: Domain, played: Sequence[PlayedEpisode], fps: 
 
 def show(domain: Domain, played: Sequence[PlayedEpisode], fps: float) -> None:
     """Shows the episodes as text: moving in a terminal, otherwise how each ended."""
-    from rich.console import Console
     from rich.live import Live
     from rich.panel import Panel
 
-    console = Console(highlight=False, markup=False)
+    from bathysphere.terminal import Terminal
+
+    console = Terminal()
     for number, episode in enumerate(played, 1):
         if not console.is_terminal or console.is_jupyter:
             console.print(text_of(domain, episode.state))

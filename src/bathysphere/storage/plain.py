@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -92,10 +93,11 @@ def merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def check_numbers(value: Any, name: str = "") -> None:
-    """Refuses numbers that no setting can have: what is not finite, and whole numbers that machine code cannot hold.
+def check_values(value: Any, name: str = "") -> None:
+    """Refuses what no setting can have.
 
-    Seconds may be infinite.
+    Numbers that are not finite (seconds may be infinite), whole numbers that machine code cannot hold, and texts that
+    no file can be called: NUL, half a character.
 
     Args:
       value: a dataclass, or anything inside one.
@@ -103,15 +105,24 @@ def check_numbers(value: Any, name: str = "") -> None:
     """
     if is_dataclass(value):
         for field in fields(value):
-            check_numbers(getattr(value, field.name), f"{name}.{field.name}" if name else field.name)
+            check_values(getattr(value, field.name), f"{name}.{field.name}" if name else field.name)
     elif isinstance(value, list | tuple):
         for item in value:
-            check_numbers(item, name)
+            check_values(item, name)
     elif isinstance(value, float) and not math.isfinite(value):
         if value != math.inf or not name.endswith("seconds"):
             raise BathysphereError(f"{name} is {value}; expected a finite number.")
     elif isinstance(value, int) and not -MOST < value < MOST:
         raise BathysphereError(f"{name} is {value}; expected a whole number below 2^63.")
+    elif isinstance(value, str) and not _can_be_written(value):
+        raise BathysphereError(f"{name} is {value!r}; expected text without NUL and halves of characters.")
+
+
+def _can_be_written(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def translated(plain: Any, fields: Mapping[str, str], values: Mapping[str, Mapping[str, str]], path: str = "") -> Any:

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from bathysphere.errors import printable
 from bathysphere.runs.display import duration
 from bathysphere.studies.scheduler import Job
 from bathysphere.studies.study import Study, interval_text, number_text
+from bathysphere.terminal import Terminal
 
 _REFRESH_SECONDS = 0.5
 
@@ -22,7 +24,7 @@ _REFRESH_SECONDS = 0.5
 class StudyDisplay:
     """Shows how far a study is, and its result so far. Use it as a context."""
 
-    def __init__(self, study: Study, num_processes: int, console: Console) -> None:
+    def __init__(self, study: Study, num_processes: int, console: Terminal) -> None:
         self._study, self._num_processes, self._console = study, num_processes, console
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         self._shown = 0.0
@@ -54,7 +56,6 @@ class StudyDisplay:
                 self._console.print(
                     f"[{len(self._told)}/{len(jobs)}] {job.trial.folder}: {job.error or 'finished'}"
                     + ("" if left is None else f"; about {duration(left)} left"),
-                    markup=False,
                     soft_wrap=True,
                 )
 
@@ -85,7 +86,7 @@ def study_table(study: Study, jobs: Sequence[Job], num_processes: int) -> Group:
         table.add_row(setting.title, *shown, *cells)
     left = time_left(jobs, num_processes)
     state = "time left: not known yet" if left is None else f"time left: about {duration(left)}"
-    errors = [Text(f"{job.trial.folder}: {job.error}", style="red") for job in jobs if job.state == "failed"]
+    errors = [Text(printable(f"{job.trial.folder}: {job.error}"), style="red") for job in jobs if job.state == "failed"]
     return Group(table, Text(state, style="dim"), *errors[-5:])
 
 

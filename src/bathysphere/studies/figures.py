@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bathysphere.plots import BLUE, INK, ORANGE, tidy
+from bathysphere.plots import BLUE, INK, ORANGE, plain, tidy
 from bathysphere.studies.study import Record, Study
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def draw_estimates(figure: Any, study: Study, records: list[Record]) -> None:
             axis.xaxis.set_major_formatter(lambda number, _: f"{number:,.0f}")
         axis.locator_params(axis="x", nbins=5)
         tidy(axis)
-    axes[0].set_yticks(range(num_settings), [setting.title for setting in study.settings])
+    axes[0].set_yticks(range(num_settings), [plain(setting.title) for setting in study.settings])
     axes[0].set_ylim(num_settings - 0.5, -0.5)
     handles = [axes[0].plot([], [], "o", color=BLUE, label="here, with its 95% interval")[0]]
     if study.source:

@@ -10,8 +10,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from rich.console import Console
-
 from bathysphere.errors import BathysphereError
 from bathysphere.scale.cluster import Cluster
 from bathysphere.signals import ENDING, listening
@@ -21,6 +19,7 @@ from bathysphere.studies.processes import Launch, ProcessHere, ProcessOnCluster
 from bathysphere.studies.report import render
 from bathysphere.studies.scheduler import Job, Watcher, run_all
 from bathysphere.studies.study import Study
+from bathysphere.terminal import Terminal
 
 _SHARE = 0.05  # of the time that may go into reports of what has not ended yet
 
@@ -87,7 +86,7 @@ def run_study(
     count = num_processes(jobs)
     trials = study.trials(budget, seeds)
     all_jobs = folder.begin(study, budget, command, trials)
-    console = Console(stderr=True, highlight=False)
+    console = Terminal(stderr=True)
     try:
         with (
             listening(signal.default_int_handler, ENDING),

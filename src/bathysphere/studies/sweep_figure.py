@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bathysphere.plots import INK, tidy
+from bathysphere.plots import INK, plain, tidy
 from bathysphere.studies.curves import Curve, curve_rows, draw_mean
 from bathysphere.studies.figures import draw_estimates
 from bathysphere.studies.study import Record, Study
@@ -51,7 +51,7 @@ def sweep_figure(study: Study, records: list[Record]) -> Figure:
         axes[1].set_ylim(-0.02, 1.02)
         axes[1].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     lines = [
-        axes[0].plot([], [], color=colour, label=setting.title)[0]
+        axes[0].plot([], [], color=colour, label=plain(setting.title))[0]
         for setting, colour in zip(study.settings, colours, strict=True)
     ]
     axes[0].legend(handles=lines, frameon=False, fontsize=8, labelcolor=INK)
