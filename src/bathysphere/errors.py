@@ -17,6 +17,9 @@ class BathysphereError(ValueError):
     """
 
 
+NO_PICTURES = "no-pictures"  # name of the mistake that only keeps a world from being drawn
+
+
 class WorldError(BathysphereError):
     """Something that a world of the user's does wrong.
 

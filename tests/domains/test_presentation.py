@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from bathysphere.domains import DeepSea, DeepSeaConfig, Sokoban, ToyMontezuma
+from bathysphere.domains.adapters.calling import user_code
 from bathysphere.domains.base import Domain, Placed, Renderer, TextRenderer
 from bathysphere.domains.presentation import film_of, picture_of, poster_of, text_of
+from bathysphere.errors import WorldError
 from tests.domains.corridor import Corridor, DrawnCorridor
 
 
@@ -95,3 +97,19 @@ def test_places_outside_the_picture_are_said_too():
     assert 0 < is_here.sum() < len(places)
     same_room = domain.room_index(shown.states) == domain.room_index(start[None])
     assert np.array_equal(is_here, same_room)
+
+
+def test_where_a_package_for_pictures_is_missing_the_text_is_drawn():
+    class DependencyNotInstalled(Exception):
+        """As Gymnasium's."""
+
+    def render(self, state):
+        with user_code("render"):
+            raise DependencyNotInstalled("pygame")
+
+    state = np.array([2], np.uint8)
+    bare = type("NoPictures", (Corridor,), {"render": render})()
+    with pytest.raises(WorldError, match="Install it to have pictures"):
+        picture_of(bare, state)
+    with_text = type("NoPicturesButText", (Corridor,), {"render": render, "text": lambda self, state: "abc"})()
+    assert picture_of(with_text, state).shape == (64, 80, 3)

@@ -100,3 +100,12 @@ def test_no_legend_covers_a_curve():
     for axis in figure.axes:
         if (legend := axis.get_legend()) is not None:
             assert legend.get_window_extent().y0 >= axis.get_window_extent().y1
+
+
+def test_one_interval_alone_is_drawn_with_its_band_from_beginning_to_end():
+    rows, progress = record([True, False] * 4)
+    axis = learning_figure(rows, progress, "short").axes[0]
+    (curve,) = [line for line in axis.lines if line.get_label() == "episodes of each interval"]
+    assert curve.get_xdata().tolist() == [0, 80]
+    (band,) = axis.collections
+    assert band.get_paths()[0].get_extents().width == 80

@@ -99,6 +99,12 @@ def test_a_short_run_has_a_row_and_a_picture(tmp_path):
     assert (tmp_path / "run" / "pictures" / "learning.png").is_file()
 
 
+def test_the_beginning_has_more_rows_than_the_rest(tmp_path):
+    run = bathysphere.train(small_config(steps=2200, log_every=1000), run_dir=tmp_path / "run", pictures=False)
+    moments = [row["env_steps"] for row in run.rows()]
+    assert [moment // 100 for moment in moments] == [*range(1, 11), 20, 22]
+
+
 def test_the_row_at_the_end_is_cut_off_when_the_run_goes_on(tmp_path):
     small = small_config(log_every=70)
     bathysphere.train(small, run_dir=tmp_path / "whole", steps=2500, pictures=False)
@@ -121,4 +127,4 @@ def test_other_rows_may_follow_a_row_at_the_end(tmp_path):
             bathysphere.resume(tmp_path / "run", log_every=log_every, steps=steps, pictures=False)
     _, rows = contents(tmp_path / "run")
     moments = [row["env_steps"] for row in rows]
-    assert moments == board_steps(tmp_path / "run") == [100, 200, 300, 400, 652, 700, 752, 768]
+    assert moments == board_steps(tmp_path / "run") == [100, 200, 300, 400, 500, 600, 652, 700, 752, 768]

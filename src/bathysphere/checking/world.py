@@ -14,13 +14,13 @@ from bathysphere.checking.speed import find_slow, speed_of
 from bathysphere.checking.states import find_aliases, find_counter, find_never_again, find_stuck, share_of_repeats
 from bathysphere.checking.walks import Walks, walk_about
 from bathysphere.domains import make_domain
-from bathysphere.domains.adapters.calling import NO_PICTURES, explained, user_code
+from bathysphere.domains.adapters.calling import explained, user_code
 from bathysphere.domains.adapters.packing import Packer
 from bathysphere.domains.adapters.per_state import actions_of
 from bathysphere.domains.base import Categories, Chance, Domain, DomainConfig, Explored
 from bathysphere.domains.user_code import find_named
 from bathysphere.domains.worlds import PythonConfig, as_domain, build, find_world
-from bathysphere.errors import BathysphereError, WorldError
+from bathysphere.errors import NO_PICTURES, BathysphereError, WorldError
 
 _NUM_STATES = 200
 

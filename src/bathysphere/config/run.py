@@ -97,7 +97,7 @@ class RunConfig:
     """Planners that share the batch and take turns, in runs of earlier versions. New runs have one; to use many cores,
     play in blocks (scale)."""
     log_every: int = 1000
-    """Environment steps between two rows of the metrics."""
+    """Environment steps between two rows of the metrics; in the first 1000 steps at most 100."""
     device: str = "cpu"
     """Where networks run: cpu, cuda, mps or auto."""
     domain: DomainConfig = field(default_factory=DeepSeaConfig)

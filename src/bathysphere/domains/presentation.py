@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from bathysphere.domains.base import Domain, EpisodeRenderer, Renderer, States, StyledText, TextRenderer
+from bathysphere.errors import NO_PICTURES, WorldError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -38,8 +39,17 @@ def styled_text_of(domain: Domain, state: States) -> Text:
 
 
 def picture_of(domain: Domain, state: States) -> NDArray[np.uint8]:
-    """Returns one state, uint8 [S], as uint8 [height, width, 3]: the domain's own picture, otherwise its text."""
-    return domain.render(state) if isinstance(domain, Renderer) else _drawn(text_of(domain, state))
+    """Returns one state, uint8 [S], as uint8 [height, width, 3]: the domain's own picture, otherwise its text.
+
+    An environment draws nothing where a package for that is missing; if it has a text, that serves.
+    """
+    if isinstance(domain, Renderer):
+        try:
+            return domain.render(state)
+        except WorldError as error:
+            if error.name != NO_PICTURES or not isinstance(domain, TextRenderer):
+                raise
+    return _drawn(text_of(domain, state))
 
 
 def film_of(domain: Domain, states: States) -> list[NDArray[np.uint8]]:

@@ -1,4 +1,4 @@
-"""Metrics: a row every so many steps and one at the end, for a dataframe (JSON lines) and for TensorBoard.
+"""Metrics: a row every so many steps, more at the beginning, and one at the end, as JSON lines and for TensorBoard.
 
 Rows are a function of the run alone, except for `TIME_COLUMNS`. The row at the end, which is due only because the run
 ends there, is cut off again when the run is resumed: it then goes on as if it had never stopped.
@@ -37,6 +37,7 @@ TIME_COLUMNS = (
 
 Row = dict[str, Any]
 
+_BEGINNING, _OFTEN = 1000, 100  # steps in which there is a row at least every so many: many runs end soon after
 _TAIL = 1 << 16  # bytes in which the last row lies: rows have about a thousand
 _ROW = 1 << 12  # bytes for every wanted row up to which it is quicker to read a file whole
 
@@ -48,7 +49,8 @@ class Meter:
     of the latest burst of updates.
 
     Args:
-      every: steps between rows; a row is due when their number passes a multiple of it.
+      every: steps between rows; a row is due when their number passes a multiple of it, and at the beginning of a run
+        when it passes a multiple of 100.
     """
 
     def __init__(self, every: int) -> None:
@@ -69,7 +71,7 @@ class Meter:
 
     def start(self, trainer: Learner, seconds: float) -> None:
         """Starts the clocks of a new or a resumed run."""
-        self._row = trainer.progress.env_steps // self._every
+        self._row = self._number(trainer.progress.env_steps)
         self._clock = (seconds, trainer.progress.env_steps)
         self._phases = _phases(trainer)
 
@@ -87,7 +89,7 @@ class Meter:
                 self._wins += 1
                 self._solutions += len(episode)
         self._latest = trainer.last_update or self._latest
-        number = trainer.progress.env_steps // self._every
+        number = self._number(trainer.progress.env_steps)
         if number == self._row:
             return None
         row = self._make_row(trainer, seconds)
@@ -95,6 +97,10 @@ class Meter:
         self._begin_interval()
         self._clock, self._phases = (seconds, trainer.progress.env_steps), _phases(trainer)
         return row
+
+    def _number(self, env_steps: int) -> int:
+        """Returns how many rows are due up to a step, or more; the same for all steps before the next one."""
+        return env_steps // self._every + min(env_steps, _BEGINNING) // min(_OFTEN, self._every)
 
     def end(self, trainer: Learner, seconds: float) -> Row | None:
         """Returns a row for the end of a run, unless the last row is of this very moment.

@@ -124,8 +124,15 @@ def _returns(rows: list[Row], begin: int, end: int) -> tuple[float | None, float
     return total / count if count else None, low, high
 
 
+def _places(parts: list[Interval]) -> tuple[list[float], list[Interval]]:
+    """Returns where intervals are drawn: in their middles, and one alone from its beginning to its end."""
+    if len(parts) == 1:
+        return [parts[0].begin, parts[0].end], 2 * parts
+    return [(part.begin + part.end) / 2 for part in parts], parts
+
+
 def _draw_win_rate(axis: Any, parts: list[Interval]) -> None:
-    middles = [(part.begin + part.end) / 2 for part in parts]
+    middles, parts = _places(parts)
     bounds = [wilson_interval(part.wins, part.episodes) for part in parts]
     lows, highs = ([bound[side] for bound in bounds] for side in (0, 1))
     axis.fill_between(middles, lows, highs, color=DEEP, alpha=0.15, linewidth=0, label="95 % interval")
@@ -137,7 +144,7 @@ def _draw_win_rate(axis: Any, parts: list[Interval]) -> None:
 
 
 def _draw_returns(axis: Any, parts: list[Interval]) -> None:
-    middles = [(part.begin + part.end) / 2 for part in parts]
+    middles, parts = _places(parts)
     lows, highs = [part.return_min for part in parts], [part.return_max for part in parts]
     axis.fill_between(middles, lows, highs, color=DEEP, alpha=0.15, linewidth=0, label="lowest to highest")
     means = [part.return_mean for part in parts]

@@ -61,7 +61,7 @@ class Run(Mapping[str, Any]):
         return load_agent(self.path)
 
     def curves(self) -> pandas.DataFrame:
-        """Returns the metrics as a pandas frame, a row for every `log_every` steps; at least one."""
+        """Returns the metrics as a pandas frame: a row every `log_every` steps, at first every 100, and the last."""
         return frame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:

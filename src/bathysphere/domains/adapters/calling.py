@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bathysphere.domains.user_code import where
-from bathysphere.errors import BathysphereError, WorldError
+from bathysphere.errors import NO_PICTURES, BathysphereError, WorldError
 
-NO_PICTURES = "no-pictures"  # name of the mistake that only keeps a world from being drawn
 _LONGEST = 200  # characters of a state in a sentence
 
 
