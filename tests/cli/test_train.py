@@ -244,8 +244,16 @@ def test_a_table_trains_without_torch(tmp_path):
 )
 def test_the_summary_counts_wins_and_tells_a_recent_rate_only_of_many_episodes(episodes, said):
     result = {"solved_step": 5, "first_solved_step": 3, "wins": 33, "episodes": episodes, "env_steps": 9, "updates": 1}
-    result |= {"wall_seconds": 1.0, "env_steps_per_second": 9.0, "stopped_by": "solved", "win_rate_100": 0.97}
-    assert said in summary({**result, "run_dir": "here"})
+    result |= {
+        "imagined_steps": 1234,
+        "wall_seconds": 1.0,
+        "env_steps_per_second": 9.0,
+        "stopped_by": "solved",
+        "win_rate_100": 0.97,
+    }
+    told = summary({**result, "run_dir": "here"})
+    assert said in told
+    assert "9 steps (1,234 more imagined) and 1 updates" in told
 
 
 @pytest.mark.parametrize("text", ["3e2", "300", "0_300", "300.0"])
@@ -270,7 +278,13 @@ def test_parts_of_steps_are_refused(capsys):
 )
 def test_the_summary_of_a_run_that_never_won(mean, best, said):
     result = {"solved_step": None, "first_solved_step": None, "wins": 0, "episodes": 9, "env_steps": 9, "updates": 1}
-    result |= {"wall_seconds": 1.0, "env_steps_per_second": 9.0, "stopped_by": "steps", "win_rate_100": 0.0}
+    result |= {
+        "imagined_steps": 0,
+        "wall_seconds": 1.0,
+        "env_steps_per_second": 9.0,
+        "stopped_by": "steps",
+        "win_rate_100": 0.0,
+    }
     text = summary({**result, "return_mean_50": mean, "return_best": best, "run_dir": "here"})
     assert text.startswith(said + "\n")
     assert "Won 0" not in text

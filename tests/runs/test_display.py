@@ -31,6 +31,7 @@ def _shown(tmp_path, *, terminal: bool, more=None, **config) -> str:
     progress = Progress()
     for second in range(12):
         progress.env_steps += 100
+        progress.imagined_steps += 1234
         row = {"ensemble_std": 0.1234, "loss": None, "graph_size": 40.0, **(more or {})}
         display.update(progress, float(second), row)
     display.stop()
@@ -39,7 +40,7 @@ def _shown(tmp_path, *, terminal: bool, more=None, **config) -> str:
 
 def test_a_terminal_gets_a_panel(tmp_path):
     text = _shown(tmp_path, terminal=True)
-    for part in ("deep-sea", "seed 0", "100%", "1,200", "0.123", "not yet", "win rate", "at most 0:00 left"):
+    for part in ("deep-sea", "seed 0", "100%", "1,200", "14,808", "0.123", "not yet", "win rate", "at most 0:00 left"):
         assert part in text
 
 

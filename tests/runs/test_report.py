@@ -126,3 +126,9 @@ def test_the_command_line_shows_it(tmp_path, capsys):
     arguments = ["--steps", "600", "--no-pictures", "--run-dir", str(tmp_path / "run")]
     assert main(["train", "tests.runs.test_report:Far", *arguments]) == 0
     assert "No reward was ever met" in capsys.readouterr().out
+
+
+def test_where_actions_have_several_successors_none_is_counted_as_new(tmp_path):
+    result = bathysphere.train("gymnasium:FrozenLake-v1", run_dir=tmp_path / "run", steps=40, batch=2, **SHORT)
+    assert result["imagined_steps"] > 0
+    assert [row["new_states"] for row in read_rows(tmp_path / "run" / "metrics.jsonl")] == [None]

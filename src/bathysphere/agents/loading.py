@@ -142,8 +142,12 @@ def _make_learnt(config: RunConfig, domain: Domain, spread: float) -> LearningMo
         return kind(domain.state_size, len(domain.action_names), num_members, spread, config.seed)
     if config.model == RELEVANCE:
         return RelevanceModel(domain, num_members, spread, config.seed)
-    from bathysphere.models.network_model import EnsembleModel, NetworkModel  # imports PyTorch
+    from bathysphere.models.chance_network import ChanceNetworks  # these import PyTorch
+    from bathysphere.models.network_model import NUM_NETWORKS, EnsembleModel, NetworkModel
 
+    if isinstance(domain, Chance):
+        num_networks = NUM_NETWORKS if config.model == ENSEMBLE else 1
+        return ChanceNetworks(domain, config.seed, num_members, spread, num_networks)
     if config.model == ENSEMBLE:
         return EnsembleModel(domain, config.seed, num_members, spread)
     return NetworkModel(domain, config.seed)

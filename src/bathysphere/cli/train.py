@@ -135,9 +135,9 @@ def summary(result: dict[str, Any]) -> str:
         outcome = "Not one episode was won."
     lines = [
         outcome,
-        f"{result['episodes']:,} episodes, {result['env_steps']:,} steps and {result['updates']:,} updates in "
-        f"{duration(result['wall_seconds'])} ({result['env_steps_per_second']:,.0f} steps/s); stopped by "
-        f"{result['stopped_by']}. {_wins(result)}".rstrip(),
+        f"{result['episodes']:,} episodes, {result['env_steps']:,} steps ({result['imagined_steps']:,} more imagined) "
+        f"and {result['updates']:,} updates in {duration(result['wall_seconds'])} "
+        f"({result['env_steps_per_second']:,.0f} steps/s); stopped by {result['stopped_by']}. {_wins(result)}".rstrip(),
         *filter(None, [told(result.get("report", ()))]),
         f"Everything is in {result['run_dir']}",
     ]

@@ -81,16 +81,10 @@ class BoardPredictor(nn.Module):
         return functional.softplus(self.objections)[boards.long()].sum(dim=-1)
 
 
-class RowsPredictor(nn.Module):
-    """Two hidden layers on the bytes of a row, each one-hot; then, for every action, which bits change.
-
-    At first nothing is believed to change. What would lead on to a row with a byte that no step has begun with is no
-    place to go on from: there, too, nothing is believed to change.
-    """
+class RowsTrunk(nn.Module):
+    """Two hidden layers on the bytes of a row, each one-hot."""
 
     learning_rate = 2e-3
-    powers: Tensor
-    seen: Tensor
 
     def __init__(self, state_size: int, num_actions: int, rng: np.random.Generator) -> None:
         super().__init__()
@@ -99,6 +93,27 @@ class RowsPredictor(nn.Module):
         first = glorot((256 * state_size, _WIDTH), state_size, _WIDTH, rng)
         self.first = nn.Parameter(torch.from_numpy(first))  # a row for every value of every byte
         self.second = Dense(_WIDTH, _WIDTH, rng)
+
+    def hidden(self, states: Tensor) -> Tensor:
+        """Returns what follows from rows, uint8 [n, S], for all actions: [n, width]."""
+        inputs = states.long() + 256 * torch.arange(self.state_size)
+        h = functional.embedding_bag(inputs, self.first, mode="sum").relu()
+        deeper: Tensor = self.second(h).relu()
+        return deeper
+
+
+class RowsPredictor(RowsTrunk):
+    """Says, for every action, which bits of a row change, and of which kind the step is.
+
+    At first nothing is believed to change. What would lead on to a row with a byte that no step has begun with is no
+    place to go on from: there, too, nothing is believed to change.
+    """
+
+    powers: Tensor
+    seen: Tensor
+
+    def __init__(self, state_size: int, num_actions: int, rng: np.random.Generator) -> None:
+        super().__init__(state_size, num_actions, rng)
         self.bits = Dense(_WIDTH, num_actions * state_size * 8, rng)
         self.kinds = Dense(_WIDTH, num_actions * MOST_KINDS, rng)
         with torch.no_grad():
@@ -108,10 +123,7 @@ class RowsPredictor(nn.Module):
 
     def forward(self, states: Tensor) -> tuple[Tensor, Tensor]:
         """Returns logits for all actions: that bits change, [n, A, S, 8], and of kinds, [n, A, MOST_KINDS]."""
-        inputs = states.long() + 256 * torch.arange(self.state_size)
-        h = functional.embedding_bag(inputs, self.first, mode="sum").relu()
-        h = self.second(h).relu()
-        every = (len(states), self.num_actions)
+        h, every = self.hidden(states), (len(states), self.num_actions)
         return self.bits(h).view(*every, self.state_size, 8), self.kinds(h).view(*every, MOST_KINDS)
 
     def loss(self, before: Tensor, actions: Tensor, after: Tensor, kinds: Tensor, terminal: Tensor) -> Tensor:
@@ -130,6 +142,19 @@ class RowsPredictor(nn.Module):
         rows, kinds = states[:, None] ^ flipped, kinds[..., : len(terminal)].argmax(dim=-1)
         is_possible = terminal[kinds] | self.seen[torch.arange(self.state_size), rows.long()].all(dim=-1)
         return torch.where(is_possible[..., None], rows, states[:, None]), kinds
+
+
+class OutcomesPredictor(RowsTrunk):
+    """Says, for every action, how probable each of a list of outcomes is."""
+
+    def __init__(self, state_size: int, num_actions: int, most_outcomes: int, rng: np.random.Generator) -> None:
+        super().__init__(state_size, num_actions, rng)
+        self.outcomes = Dense(_WIDTH, num_actions * most_outcomes, rng)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Returns logits for all actions, [n, A, most_outcomes]."""
+        logits: Tensor = self.outcomes(self.hidden(states)).view(len(states), self.num_actions, -1)
+        return logits
 
 
 def make_predictor(domain: Domain, rng: np.random.Generator) -> BoardPredictor | RowsPredictor:

@@ -57,14 +57,20 @@ class StepReplay:
         """Kinds seen so far."""
         return len(self.rewards)
 
-    def add(self, states: States, actions: NDArray[np.integer], outcomes: Successors) -> None:
+    def add(self, states: States, actions: NDArray[np.integer], outcomes: Successors) -> Steps:
         """Keeps steps: `actions` [n] in `states`, uint8 [n, S], had `outcomes`, arrays without an action axis."""
         places = (self.num_added + np.arange(len(actions))) % len(self._steps.actions)
         kinds = [self._kind(*about) for about in zip(*(part.tolist() for part in outcomes[1:]), strict=True)]
+        steps = Steps(states, actions.astype(np.int64), outcomes.states, np.array(kinds, np.int64))
         kept: Any
-        for kept, part in zip(self._steps, (states, actions, outcomes.states, kinds), strict=True):
+        for kept, part in zip(self._steps, steps, strict=True):
             kept[places] = part
         self.num_added += len(actions)
+        return steps
+
+    def draw(self, size: int, rng: np.random.Generator) -> Steps:
+        """Draws `size` steps evenly."""
+        return self._at(rng.integers(len(self), size=size))
 
     def sample(self, size: int, rng: np.random.Generator) -> Steps:
         """Draws `size` steps: half of them evenly, and half with all kinds as likely, for ends are rare."""
@@ -75,6 +81,9 @@ class StepReplay:
         chosen = rng.integers(len(there), size=size // 2)
         for k, (which, share) in enumerate(zip(chosen.tolist(), rng.random(size // 2).tolist(), strict=True)):
             rows[k] = there[which][int(share * len(there[which]))]
+        return self._at(rows)
+
+    def _at(self, rows: NDArray[np.int64]) -> Steps:
         kept = self._steps
         return Steps(kept.before[rows], kept.actions[rows], kept.after[rows], kept.kinds[rows])
 

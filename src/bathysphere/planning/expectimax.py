@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Chance, Domain, ImaginedOutcomes, Model, PartialChance, Starts, States
+from bathysphere.domains.base import (
+    Chance,
+    Domain,
+    ImaginedOutcomes,
+    Model,
+    PartialChance,
+    Starts,
+    States,
+    Successors,
+)
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode, read_episodes
@@ -22,7 +31,7 @@ from bathysphere.planning.graph.arena import Sizes
 from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.inspect import RootReport
 from bathysphere.planning.planner import Values, Work, not_finite, num_drawn_members, register_planner
-from bathysphere.planning.real_steps import take_steps
+from bathysphere.planning.real_steps import MadeSteps, take_steps
 from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.storage.state import generator_state, prefixed, require, restore_generator, section
@@ -44,6 +53,9 @@ class ExpectimaxConfig(PlannerSettings):
     aleatoric: float = 0.0
     """Weight of luck: this times the standard deviation over outcomes, inside members, is added to an action's score.
     > 0 gambles, < 0 plays safe, 0 looks at expectations only."""
+    model_risk: float = 0.0
+    """What a model does not know (memory, network, ensemble) counts for so many standard deviations of its spread more
+    to every member: > 0 seeks it, < 0 avoids it, besides what the risk measure does."""
     num_subsampled: int | None = None
     """Members drawn at the start of each episode to rank actions; all of them if not given."""
     memory_limit_mb: int = 8192
@@ -131,6 +143,7 @@ class Expectimax:
         self._starts = EpisodeStarts(domain, stream, self._rng, num_episodes, worker, workers)
         self._active, self._episode = np.zeros(batch, np.bool_), np.zeros(batch, np.int64)
         self._actions = np.zeros(batch, np.int32)
+        self.made: MadeSteps | None = None  # the latest, where planning does not go by the world's own outcomes
         self._start(np.arange(batch))
 
     @property
@@ -177,7 +190,10 @@ class Expectimax:
         """Chooses and makes the planned steps; returns the episodes that finished, in slot order."""
         arena, slots = self.graphs.arena, np.flatnonzero(self._active)
         chance.choose_all(*self._ranking, self._active, self._q, self._luck, self._actions)
-        taken = take_steps(self.domain, self.root_states[slots], self._actions[slots], self._rng)
+        before, chosen = self.root_states[slots], self._actions[slots]
+        taken = take_steps(self.domain, before, chosen, self._rng)
+        if self.model is not self.domain:
+            self.made = MadeSteps(before, chosen, Successors(*taken))
         told = self.graphs.words(taken.states), taken.rewards, taken.terminal, taken.solved
         num_new, surprises = chance.arrive(arena, slots, self._actions, self._num_outcomes, *told, *self._new)
         self._evaluate(num_new)
@@ -251,6 +267,8 @@ class Expectimax:
         self.work.model_calls += len(slots)
         t1 = clock()
         states = answer.states
+        if self.config.model_risk:
+            worth = worth + np.float32(self.config.model_risk) * worth.std(axis=2, keepdims=True)
         if unknown.shape[1]:  # a place for it, which nobody reads
             states = np.concatenate([states, states[:, :, :1]], axis=2)
         rows = self.graphs.words(states.reshape(len(slots), self.graphs.sizes.num_actions, -1))

@@ -12,6 +12,7 @@ from bathysphere.domains.base import Domain, Model, Remembers, Starts, States
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
+from bathysphere.planning.expectimax import Expectimax
 from bathysphere.planning.mcts import MCTS
 from bathysphere.planning.planner import Values, Work, make_planner, play_all
 from bathysphere.planning.real_steps import MadeSteps
@@ -80,7 +81,8 @@ class Pool:
 
     def made(self) -> list[MadeSteps]:
         """Returns the steps that were made last by those that plan with a model."""
-        return [planner.made for planner in self._planners if isinstance(planner, MCTS) and planner.made is not None]
+        followers = [planner for planner in self._planners if isinstance(planner, (MCTS, Expectimax))]
+        return [planner.made for planner in followers if planner.made is not None]
 
     def play(self) -> list[Episode]:
         """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting."""

@@ -147,6 +147,7 @@ class RunDisplay:
             "episodes": f"{progress.episodes:,}",
             "wins": f"{progress.wins:,}",
             "steps/s": f"{self._speed():,.0f}",
+            "imagined": f"{progress.imagined_steps:,}",
             "updates": f"{progress.updates:,}",
             "return": _number(progress.mean_return),
             "ensemble std": _number(row.get("ensemble_std")),

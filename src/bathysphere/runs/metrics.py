@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bathysphere.learning.learner import Learner
 from bathysphere.learning.progress import WINDOWS
-from bathysphere.planning import Episode
+from bathysphere.planning import Episode, ExpectimaxConfig
 from bathysphere.planning.planner import PHASES
 from bathysphere.runs.tensorboard import Board
 from bathysphere.storage.files import parse_json, writing
@@ -81,8 +81,9 @@ class Meter:
             self._episodes += 1
             self._lengths += len(episode)
             self._graphs += episode.num_states
-            self._new_states += episode.num_states - 1
-            self._successors += episode.num_model_calls * len(trainer.domain.action_names)
+            if not isinstance(trainer.search, ExpectimaxConfig):  # whose actions have several successors
+                self._new_states += episode.num_states - 1
+                self._successors += episode.num_model_calls * len(trainer.domain.action_names)
             self._stds += episode.search_std
             self._returns = self._returns.plus(episode.total_reward)
             if episode.solved:

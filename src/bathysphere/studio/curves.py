@@ -20,6 +20,7 @@ METRICS = {
     "ensemble_std": "Standard deviation among members",
     "loss": "Loss",
     "env_steps_per_second": "Steps per second",
+    "imagined_steps": "Transitions imagined besides the steps",
     "episode_length": "Steps of an episode",
     "rooms_visited": "Rooms visited",
 }

@@ -203,8 +203,8 @@ def choose_all(arena, rules, addresses, aleatoric, scratch, active, q, luck, act
 def arrive(arena, slots, actions, num_outcomes, rows, rewards, terminal, solved, new_slots, new_states, new_rows):
     """Makes steps: episodes `slots` [k] took `actions` [B], earned `rewards` [k] and are now at `rows` [k, W].
 
-    By the world's own outcomes the graph has these states already. A model may not have foreseen them: then they are
-    begun anew, and the edges stay as they were planned with.
+    By the world's own outcomes the graph has these states already. A model may not have foreseen them, or have taken an
+    end for none, or none for an end: then they are begun anew, and the edges stay as they were planned with.
     Mutates: history, step, the root's node; the graph; and names the states that need a network value in the outputs.
 
     Returns:
@@ -229,18 +229,21 @@ def arrive(arena, slots, actions, num_outcomes, rows, rewards, terminal, solved,
             if same:
                 found = np.int64(child)
                 break
+        is_new = False
         if found < 0:
-            num_surprises += 1
-            found, created = find_or_create(
+            found, is_new = find_or_create(
                 arena.stats, arena.edges, arena.words, arena.lookup, arena.episodes, b, rows[k], True
             )
-            if created:
-                set_end(arena.stats, arena.sums, b, found, terminal[k], solved[k])
-                if not terminal[k]:
-                    new_slots[num_new] = b
-                    new_states[num_new] = found
-                    for w in range(rows.shape[1]):
-                        new_rows[num_new, w] = rows[k, w]
-                    num_new += 1
+            num_surprises += 1
+        elif arena.stats[b, found]["terminal"] != terminal[k]:
+            num_surprises += 1
+        if is_new or arena.stats[b, found]["terminal"] != terminal[k]:
+            set_end(arena.stats, arena.sums, b, found, terminal[k], solved[k])
+            if not terminal[k]:
+                new_slots[num_new] = b
+                new_states[num_new] = found
+                for w in range(rows.shape[1]):
+                    new_rows[num_new, w] = rows[k, w]
+                num_new += 1
         node["state"] = found
     return num_new, num_surprises
