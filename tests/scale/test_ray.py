@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from textwrap import dedent
 
 import numpy as np
@@ -35,8 +36,10 @@ def cluster():
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": 2, "object_store_memory": 80 * 2**20, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=node)
-    cluster.add_node(num_cpus=2, object_store_memory=80 * 2**20)
+    alike = {"worker_niceness": 0}  # or workers would wait until nothing else runs on this machine
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "_system_config": alike})
+    cluster.add_node(wait=False, num_cpus=2, object_store_memory=80 * 2**20)
+    cluster.wait_for_nodes(timeout=600)
     ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
     yield cluster
     ray.shutdown()
@@ -62,7 +65,8 @@ def test_a_worker_that_is_killed_again_and_again(world, here, cluster, tmp_path)
             worker = next(iter(rows[-1]["worker_steps_per_second"]), None)
             pid = int(worker.split(":")[1])
             if pid not in kills:
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # Ray may have ended it by now
+                    os.kill(pid, signal.SIGKILL)
             kills.append(pid)
 
     workers = Workers(2, cluster.address)
@@ -81,7 +85,7 @@ def test_a_node_dies_and_another_comes(world, here, cluster, tmp_path):
             cluster.remove_node(nodes.pop(), allow_graceful=False)
         if progress.episodes >= 36 and len(changes) == 1:
             changes.append("one more")
-            cluster.add_node(num_cpus=2, object_store_memory=80 * 2**20)
+            cluster.add_node(wait=False, num_cpus=2, object_store_memory=80 * 2**20)
 
     workers = Workers(4, cluster.address)
     runner.run(in_blocks(world), tmp_path / "run", pictures=False, workers=workers, on_episode=replace)
@@ -171,7 +175,7 @@ def test_a_study_is_interrupted_on_a_cluster_and_goes_on(cluster, tmp_path):
         assert process.poll() is None
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "Everything is saved; repeat the command to go on." in said
     saved = {path: path.stat().st_size for path in out.rglob("metrics.jsonl")}
@@ -208,7 +212,7 @@ def test_ray_is_not_installed(monkeypatch, tmp_path):
 def test_nobody_answers(tmp_path):
     for address, told in (("127.0.0.1:1", "Connection refused"), ("nonsense", "Invalid address format")):
         process = command("train", "deep-sea", "--ray", address, "--workers", "1", "--run-dir", str(tmp_path / address))
-        _, said = process.communicate(timeout=300)
+        _, said = process.communicate(timeout=600)
         assert process.returncode == 2
         assert f"error: There is no Ray cluster at {address}: {told}" in said
         assert "ray start --head" in said

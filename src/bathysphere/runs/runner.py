@@ -20,7 +20,7 @@ from bathysphere.runs.build import make_trainer, memory_settings
 from bathysphere.runs.callbacks import OnEpisode
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.lineage import Lineage
-from bathysphere.runs.metrics import Meter, MetricsWriter, Row, read_rows
+from bathysphere.runs.metrics import WORKER_COLUMNS, Meter, MetricsWriter, Row, last_row, read_rows
 from bathysphere.runs.observers import Observers
 from bathysphere.runs.report import report_on
 from bathysphere.runs.workers import Workers, check_workers
@@ -274,6 +274,7 @@ class _Run:
     def _result(self, stopped_by: str) -> dict[str, Any]:
         progress, seconds = self.trainer.progress, self._seconds()
         versions = read_json(self.directory.versions_file)
+        row = last_row(self.directory.metrics_file) or {}
         return {
             "preset": self.config.preset,
             "seed": self.config.seed,
@@ -291,6 +292,7 @@ class _Run:
             "return_worst": progress.worst_return,
             **self.observers.totals(),
             **self._model_errors(),
+            **{name: row[name] for name in ("blocks", "staleness", *WORKER_COLUMNS) if name in row},
             "wall_seconds": seconds,
             "env_steps_per_second": progress.env_steps / seconds,
             "stopped_by": stopped_by,
