@@ -183,13 +183,21 @@ def test_with_a_memory_the_unforeseen_happens_and_episodes_are_possible():
     assert planner.work.unknown_steps == planner.work.steps  # it learns nothing here, so that nothing is foreseen
 
 
+class Hopeful(RandomMDP):
+    """Believes that every end is a success."""
+
+    def outcomes(self, states):
+        told = super().outcomes(states)
+        return told._replace(solved=told.terminal)
+
+
 def test_ends_that_a_model_missed_or_made_up_are_mended_when_a_step_comes_there():
     rng, config = np.random.default_rng(13), ExpectimaxConfig(passes=4, risk_coef=1.0)
     surprises = 0
     for seed in range(10):
         mdp = RandomMDP.draw(rng)
         is_end = rng.random(len(mdp.target)) < 0.5
-        mistaken = RandomMDP(mdp.target, mdp.chance, mdp.reward, is_end)
+        mistaken = Hopeful(mdp.target, mdp.chance, mdp.reward, is_end)
         values = Table(rng.normal(size=(len(mdp.target), 4)))
         made = [Expectimax(mdp, values, config, model=mistaken, batch=2, num_episodes=6, seed=seed) for _ in range(2)]
         planner, copy = made
@@ -197,6 +205,7 @@ def test_ends_that_a_model_missed_or_made_up_are_mended_when_a_step_comes_there(
             for episode in planner.step():
                 last = int(mdp.number(episode.last_state))
                 assert episode.truncated == (not mdp.is_end[last])
+                assert not episode.solved
                 assert not mdp.is_end[mdp.number(episode.states)].any()
             copy.load_state_dict(planner.state_dict())  # refuses graphs that cannot be
             arena = planner.graphs.arena

@@ -204,7 +204,8 @@ def arrive(arena, slots, actions, num_outcomes, rows, rewards, terminal, solved,
     """Makes steps: episodes `slots` [k] took `actions` [B], earned `rewards` [k] and are now at `rows` [k, W].
 
     By the world's own outcomes the graph has these states already. A model may not have foreseen them, or have taken an
-    end for none, or none for an end: then they are begun anew, and the edges stay as they were planned with.
+    end for none, or none for an end: then they are begun anew, and the edges stay as they were planned with. Whether a
+    state is a success is what the world says.
     Mutates: history, step, the root's node; the graph; and names the states that need a network value in the outputs.
 
     Returns:
@@ -235,8 +236,9 @@ def arrive(arena, slots, actions, num_outcomes, rows, rewards, terminal, solved,
                 arena.stats, arena.edges, arena.words, arena.lookup, arena.episodes, b, rows[k], True
             )
             num_surprises += 1
-        elif arena.stats[b, found]["terminal"] != terminal[k]:
+        elif arena.stats[b, found]["terminal"] != terminal[k] or arena.stats[b, found]["solved"] != solved[k]:
             num_surprises += 1
+        arena.stats[b, found]["solved"] = solved[k]
         if is_new or arena.stats[b, found]["terminal"] != terminal[k]:
             set_end(arena.stats, arena.sums, b, found, terminal[k], solved[k])
             if not terminal[k]:
