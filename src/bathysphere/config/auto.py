@@ -52,8 +52,7 @@ _MAY_END = (
 )  # steps after which walks of a slow world end: few numbers, for time to decide little
 _NEAR = 0.05  # share of random walks that come next to success, from which on it need not be searched for
 _SLOW_STEP = 2e-4  # seconds for one state's successors from which on a simulator is slow, on the usual machine
-_VERY_SLOW_STEP = 1e-3  # and from which on episodes are long in coming
-_FEW_EPISODES = 4  # at a time
+_FEW_EPISODES = 4  # at a time, where they are long in coming
 _CHANCE_SPREAD = 0.3  # of a reward: where a table's values begin at most, in worlds with chance
 
 
@@ -92,14 +91,14 @@ def choose(domain: Domain, config: DomainConfig) -> tuple[RunConfig, list[Choice
             f"episodes have up to {domain.max_steps:,} steps, and their end must count at their beginning",
         )
     )
-    effort = look.seconds / look.slowness
-    passes = 10 if effort > _SLOW_STEP else 20
+    is_slow = look.seconds / look.slowness > _SLOW_STEP
+    passes = 10 if is_slow else 20
     choices.append(
         Choice(f"search.passes {passes}", f"all actions of a state take {duration(look.seconds)} on average")
     )
     values, optimiser, learning, batch, why = _learner(domain, scale)
     choices.append(why)
-    if effort > _VERY_SLOW_STEP and batch > _FEW_EPISODES:
+    if is_slow and batch > _FEW_EPISODES:
         batch = _FEW_EPISODES
         choices.append(Choice(f"batch {batch}", "the world is slow, and few episodes at a time come to an end sooner"))
     met = f"no success, and no reward above {look.reward:.2g} in size" if look.reward else "no reward at all"
