@@ -19,8 +19,8 @@ from bathysphere.domains import domain_names, find_domain, make_domain
 from bathysphere.domains.adapters.gymnasium import GymDomain
 from bathysphere.domains.base import Domain, Features, States, as_rows
 from bathysphere.domains.presentation import picture_of, text_of
+from bathysphere.domains.real_steps import take_steps
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.real_steps import take_steps
 
 __all__ = ["DomainEnv", "EnvState", "GymDomain", "make_env"]
 

@@ -9,11 +9,11 @@ from bathysphere.config.auto import choose
 from bathysphere.config.convert import override
 from bathysphere.domains.base import Chance, Remembers, Sampler, Successors
 from bathysphere.domains.estimated import EstimatedChance, with_outcomes
+from bathysphere.domains.real_steps import take_steps
 from bathysphere.domains.worlds import as_domain, describe
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import Expectimax, ExpectimaxConfig
 from bathysphere.planning.planner import play_all
-from bathysphere.planning.real_steps import take_steps
 from bathysphere.runs.build import make_trainer
 from tests.domains.adapters import broken_environments as environments
 from tests.oracles.chance import RandomMDP, optimal

@@ -131,7 +131,9 @@ def test_what_a_world_offers_besides_is_offered():
     assert rows.shape == (2, domain.state_size)
     np.testing.assert_array_equal(rewards, [0.0, 1.0])
     plain = from_steps(Stairs)
-    assert not any(isinstance(plain, kind) for kind in (TextRenderer, Renderer, WithGoal, Symmetric, Relabeller))
+    assert not any(isinstance(plain, kind) for kind in (Renderer, WithGoal, Symmetric, Relabeller))
+    start = plain.initial(1, rng)
+    assert plain.text(start[0]) == str(*plain.objects(start))
 
 
 def test_planners_solve_it():

@@ -1,5 +1,7 @@
 """Worlds out of tables of transitions: against the real FrozenLake, and a learner that comes near the optimum."""
 
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -90,3 +92,14 @@ def test_chosen_settings_cross_the_lake(lake):
     search = ExpectimaxConfig(passes=3, discount=0.999)
     episodes = play_all(Expectimax(lake, trainer.values, search, batch=32, num_episodes=100))
     assert np.mean([episode.total_reward for episode in episodes]) > 0.5
+
+
+def test_the_environment_draws_its_states_and_stays_as_it_was(lake):
+    start = lake.initial(1, np.random.default_rng(0))[0]
+    before = pickle.dumps(lake)
+    assert lake.text(start).splitlines()[-4:] == ["[S]FFF", "FHFH", "FFFH", "HFFG"]
+    right = lake.outcomes(start[None]).states[0, 2]
+    pictures = [lake.render(state) for state in (start, *right)]
+    assert {picture.shape for picture in pictures} == {(256, 256, 3)}
+    assert not np.array_equal(pictures[0], lake.render(right[1]))
+    assert pickle.dumps(lake) == before

@@ -10,13 +10,13 @@ from bathysphere.config.convert import override
 from bathysphere.domains.adapters.gymnasium import from_gymnasium
 from bathysphere.domains.adapters.tables import TableDomain
 from bathysphere.domains.base import AskedModel, Chance, LearningModel, Model, PartialChance, PartialModel, Successors
+from bathysphere.domains.real_steps import take_steps
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.graph_errors import graph_errors
 from bathysphere.models import chance_network
 from bathysphere.models.chance_memory import ChanceMemory
 from bathysphere.models.chance_network import ChanceNetworks
 from bathysphere.planning import Expectimax, ExpectimaxConfig
-from bathysphere.planning.real_steps import take_steps
 from bathysphere.runs.build import make_trainer
 from tests.oracles.chance import RandomMDP, optimal
 from tests.planning.test_expectimax import Table

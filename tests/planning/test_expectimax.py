@@ -5,13 +5,13 @@ import pytest
 
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.domains.base import Successors
+from bathysphere.domains.real_steps import take_steps
 from bathysphere.errors import BathysphereError
 from bathysphere.models.chance_memory import ChanceMemory
 from bathysphere.planning import MCTS, BestFirst, Expectimax, ExpectimaxConfig, NoPlanner
 from bathysphere.planning.graph.risk import register_risk
 from bathysphere.planning.inspect import root_report, search_graph
 from bathysphere.planning.planner import play_all
-from bathysphere.planning.real_steps import take_steps
 from tests.oracles.chance import OracleSearch, RandomMDP, optimal
 from tests.planning.test_no_planner import QTable
 

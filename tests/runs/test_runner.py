@@ -1,5 +1,6 @@
 import json
 import re
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
@@ -7,12 +8,14 @@ import pytest
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+import bathysphere
 from bathysphere.config.convert import override
 from bathysphere.errors import BathysphereError
 from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.listing import find_runs
 from bathysphere.runs.metrics import TIME_COLUMNS, WORKER_COLUMNS, read_rows
 from bathysphere.runs.runner import resume, run
+from bathysphere.signals import listening
 from tests.runs.small import small_config
 from tests.runs.subprocesses import assert_same
 
@@ -262,3 +265,15 @@ def test_listing_tells_finished_unfinished_running_and_damaged(finished, tmp_pat
     (entry,) = find_runs(finished[0])
     assert entry["state"] == "steps"
     assert entry["solved_step"] == finished[1]["solved_step"]
+
+
+def test_a_signal_that_comes_before_training_begins_ends_the_run_and_keeps_it(tmp_path):
+    class Signalled(bathysphere.Callback):
+        def record(self, episodes, env_steps):
+            if env_steps == 0:
+                signal.raise_signal(signal.SIGTERM)
+
+    with listening(signal.SIG_IGN, (signal.SIGTERM,)):
+        result = run(small_config(), tmp_path / "run", pictures=False, observers=[Signalled()])
+    assert (result["stopped_by"], result["env_steps"]) == ("interrupted", 0)
+    assert resume(tmp_path / "run", pictures=False, observers=[Signalled()])["stopped_by"] == "steps"

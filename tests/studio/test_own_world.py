@@ -29,6 +29,7 @@ class Stairs:
         return f"stair {stair}"
 '''
 
+PATIENCE = 300_000  # milliseconds: two processes have to start, and perhaps to compile
 GATED = """
 import time
 from pathlib import Path
@@ -53,6 +54,7 @@ def place(tmp_path_factory):
     (path / "gated.py").write_text(GATED)
     for words in (
         "train stairs:Stairs --steps 300 --no-pictures --json --run-dir runs/climb",
+        "train gymnasium:FrozenLake-v1 --steps 100 --no-pictures --json --run-dir runs/lake",
         "sweep stairs:Stairs --vary search.risk_coef=0,2 --seeds 1 --steps 200 --out runs/sweep --jobs 1",
     ):
         subprocess.run([sys.executable, "-m", "bathysphere", *words.split()], cwd=path, check=True, capture_output=True)
@@ -99,6 +101,23 @@ def test_it_is_watched_and_searched(own_page, own_server):
     assert violations(own_page) == []
 
 
+def test_a_world_with_chance_is_watched_and_searched(own_page, own_server):
+    own_page.goto(f"{own_server}/watch?agent=lake")
+    expect(own_page.get_by_text("It chooses")).to_be_visible()
+    expect(own_page.locator("p.line")).to_contain_text("chance permitting")
+    expect(own_page.get_by_role("button", name="0", exact=True)).to_contain_text("±")  # worth, for lack of places
+    expect(own_page.get_by_label("Values on the board")).not_to_be_visible()
+    assert violations(own_page) == []
+    own_page.get_by_role("button", name="Step", exact=True).click()
+    expect(own_page.get_by_role("status").first).to_contain_text("Step 1 of 100")
+    own_page.get_by_role("link", name="Inside the search").click()
+    expect(own_page.get_by_role("button", name=re.compile(r"→ .* \(33%\)")).first).to_be_visible()
+    slider = own_page.get_by_label("Passes made")
+    expect(slider).to_be_enabled()
+    slider.press("Home")
+    expect(own_page.get_by_text("Passes made 1", exact=True)).to_be_visible()
+
+
 def test_its_most_disputed_states_are_shown(own_page, own_server):
     own_page.goto(f"{own_server}/unknown?agent=climb")
     expect(own_page.locator(".tiles figure").first).to_contain_text("std")
@@ -134,9 +153,9 @@ def test_a_study_is_watched_while_it_runs(own_page, own_server, place):
     with subprocess.Popen(command, cwd=place, **quiet) as study:
         try:
             card = own_page.locator(".card").filter(has_text="sweep of gated")
-            expect(card).to_contain_text("1 of 2 runs have finished, 1 is running.")
+            expect(card).to_contain_text("1 of 2 runs have finished, 1 is running.", timeout=PATIENCE)
         finally:
             (place / "go").touch()
     assert study.returncode == 0
-    expect(card).to_contain_text("2 of 2 runs have finished.")
+    expect(card).to_contain_text("2 of 2 runs have finished.", timeout=PATIENCE)
     expect(card.get_by_role("row", name="runs solved risk_coef = 2")).to_contain_text("%")

@@ -70,7 +70,7 @@ def run(argv: list[str]) -> int:
     start = domain.initial(1, rng)[0]
     actions = _choose(options, domain, start, rng)
     script = iter(actions)
-    episode = play_episode(domain, start, lambda state: next(script), len(actions))
+    episode = play_episode(domain, start, lambda state: next(script), len(actions), rng)
 
     frames = film_of(domain, episode.states)
     files = [options.out.with_name(options.out.name + suffix) for suffix in (".gif", ".png")]

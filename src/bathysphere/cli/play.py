@@ -91,7 +91,8 @@ def run(argv: list[str]) -> int:
         raise BathysphereError(f"--seed must be a whole number from 0; got {options.seed}.")
     keys = None if sys.stdin.isatty() else _piped_keys(argv[0])
     domain = make_domain(options.domain)
-    episode = PlayedEpisode(domain, domain.initial(1, np.random.default_rng(options.seed))[0])
+    rng = np.random.default_rng(options.seed)
+    episode = PlayedEpisode(domain, domain.initial(1, rng)[0], rng=rng)
     if keys is None:
         _play_in_terminal(episode, sys.stderr if options.json else sys.stdout)
     else:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bathysphere.domains.base import Domain, States
+from bathysphere.domains.real_steps import take_steps
 from bathysphere.errors import BathysphereError
 
 
@@ -26,10 +27,14 @@ class PlayedEpisode:
       domain: its rules.
       start: uint8 [S].
       max_steps: where it is cut off; the domain's own limit if not given.
+      rng: decides what happens in a world with chance; one with seed 0 if not given.
     """
 
-    def __init__(self, domain: Domain, start: States, max_steps: int | None = None) -> None:
+    def __init__(
+        self, domain: Domain, start: States, max_steps: int | None = None, rng: np.random.Generator | None = None
+    ) -> None:
         self.domain, self.max_steps = domain, domain.max_steps if max_steps is None else max_steps
+        self._rng = np.random.default_rng(0) if rng is None else rng
         self._start, self._steps = start, list[_Step]()
 
     @property
@@ -69,8 +74,9 @@ class PlayedEpisode:
 
     def step(self, action: int) -> None:
         """Takes a step. The caller asks whether the episode is over."""
-        states, rewards, terminal, solved = (part[0, action] for part in self.domain.successors(self.state[None]))
-        self._steps.append(_Step(action, states, float(rewards), bool(terminal), bool(solved)))
+        made = take_steps(self.domain, self.state[None], np.array([action], np.int32), self._rng)
+        (state,), (reward,), (terminal,), (solved,) = made
+        self._steps.append(_Step(action, state, float(reward), bool(terminal), bool(solved)))
 
     def undo(self) -> None:
         """Takes back the last step, if there is one."""
@@ -92,10 +98,14 @@ class PlayedEpisode:
 
 
 def play_episode(
-    domain: Domain, start: States, choose: Callable[[States], int], max_steps: int | None = None
+    domain: Domain,
+    start: States,
+    choose: Callable[[States], int],
+    max_steps: int | None = None,
+    rng: np.random.Generator | None = None,
 ) -> PlayedEpisode:
     """Plays from `start`, uint8 [S], what `choose` makes of each state, until the episode is over."""
-    episode = PlayedEpisode(domain, start, max_steps)
+    episode = PlayedEpisode(domain, start, max_steps, rng)
     while not episode.over:
         episode.step(choose(episode.state))
     return episode

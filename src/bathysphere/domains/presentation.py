@@ -66,12 +66,13 @@ def poster_of(domain: Domain, states: States) -> NDArray[np.uint8]:
 
 
 def _drawn(text: str) -> NDArray[np.uint8]:
-    """Draws black characters on white, each in a box of its own, so that columns stay columns in any font."""
+    """Draws black characters on white, each in the middle of a box, so that columns stay columns in any font."""
     lines = text.splitlines() or [""]
     (wide, high), columns = _CHARACTER, max(map(len, lines))
     image = Image.new("RGB", (2 * _MARGIN + wide * columns, 2 * _MARGIN + high * len(lines)), "white")
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(_CHARACTER[1] - 8)
     for row, line in enumerate(lines):
         for column, character in enumerate(line):
-            draw.text((_MARGIN + wide * column, _MARGIN + high * row), character, fill="black", font=font)
+            where = (_MARGIN + wide * (column + 0.5), _MARGIN + high * row)
+            draw.text(where, character, fill="black", font=font, anchor="ma")
     return np.asarray(image).copy()

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Hopeless, Model, PartialModel, States, Successors
+from bathysphere.domains.real_steps import MadeSteps, take_steps
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.episode_values import EpisodeValues, checked_values
 from bathysphere.planning.graph import kernels
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.planner import MODEL_ERRORS, PolicyValues, Values, Work, not_finite
-from bathysphere.planning.real_steps import MadeSteps, take_steps
 
 
 class BatchedExpansion:

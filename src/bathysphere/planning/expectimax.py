@@ -22,6 +22,7 @@ from bathysphere.domains.base import (
     States,
     Successors,
 )
+from bathysphere.domains.real_steps import MadeSteps, take_steps
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode, read_episodes
@@ -31,7 +32,6 @@ from bathysphere.planning.graph.arena import Sizes
 from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.inspect import RootReport
 from bathysphere.planning.planner import Values, Work, not_finite, num_drawn_members, register_planner
-from bathysphere.planning.real_steps import MadeSteps, take_steps
 from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.storage.state import generator_state, prefixed, require, restore_generator, section
@@ -179,11 +179,11 @@ class Expectimax:
         self.work.seconds["other"] += time.perf_counter() - began - counted
         return episodes
 
-    def plan(self) -> None:
-        """Runs all passes of one step, without making it."""
+    def plan(self, passes: int | None = None) -> None:
+        """Runs all passes of one step, or until there are `passes`, without making it."""
         self.graphs.make_room()
         kernels.begin_steps(self.graphs.arena, self._active)
-        while self._sweep():
+        while self._sweep(self.config.passes if passes is None else passes):
             self._expand()
 
     def act(self) -> list[Episode]:
@@ -204,7 +204,9 @@ class Expectimax:
 
     def search_graph(self, slot: int) -> SearchGraph:
         """Returns what the search of the episode in `slot` knows, with a child for every outcome of every action."""
-        return graph_of_episode(self.graphs, slot)
+        graph = graph_of_episode(self.graphs, slot)
+        chances = self.graphs.arena.priors[slot, : len(graph.states)].astype(np.float64)
+        return replace(graph, chances=chances.reshape(len(chances), -1, self._num_outcomes))
 
     def root_report(self, slot: int) -> RootReport:
         """Explains the step that the episode in `slot` would make now."""
@@ -249,10 +251,10 @@ class Expectimax:
         nothing = np.zeros((len(states), 0, self.values.num_members), np.float32)
         return ImaginedOutcomes(self.model.outcomes(states), np.zeros((len(states), 0)), nothing)
 
-    def _sweep(self) -> bool:
+    def _sweep(self, passes: int) -> bool:
         """Goes on with all passes as far as possible; returns whether episodes wait for the model."""
         before = time.perf_counter()
-        told = self.config.passes, self._q, self._luck, self._paths, self._lengths, self._pending
+        told = passes, self._q, self._luck, self._paths, self._lengths, self._pending
         self._num_pending = chance.sweep(*self._ranking, self._active, *told)
         self.work.seconds["sweep"] += time.perf_counter() - before
         return self._num_pending > 0

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model, Starts, States
+from bathysphere.domains.real_steps import MadeSteps
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import compiled_rules
 from bathysphere.planning.config import SearchConfig
@@ -32,7 +33,6 @@ from bathysphere.planning.planner import (
     refuse_chance,
     register_planner,
 )
-from bathysphere.planning.real_steps import MadeSteps
 from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.storage.state import generator_state, prefixed, require, restore_generator, section

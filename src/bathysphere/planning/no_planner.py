@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model, Starts, States
+from bathysphere.domains.real_steps import take_steps
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
@@ -21,7 +22,6 @@ from bathysphere.planning.graph.risk import check_measure, find_risk_measure, no
 from bathysphere.planning.graph.scoring import choose_by_values
 from bathysphere.planning.inspect import RootReport
 from bathysphere.planning.planner import ActionValues, Values, Work, not_finite, num_drawn_members, register_planner
-from bathysphere.planning.real_steps import take_steps
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.storage.state import generator_state, require, restore_generator

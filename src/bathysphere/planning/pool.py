@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, Model, Remembers, Starts, States
+from bathysphere.domains.real_steps import MadeSteps
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.expectimax import Expectimax
 from bathysphere.planning.mcts import MCTS
 from bathysphere.planning.planner import Values, Work, make_planner, play_all
-from bathysphere.planning.real_steps import MadeSteps
 from bathysphere.planning.start_states import find_starts
 from bathysphere.storage.state import prefixed, section
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,26 @@ class SearchGraph:
     root_visits: NDArray[np.int64]  # [N], steps that started there
     root: int  # the state the episode is in
     depth: NDArray[np.int64]  # [N], fewest actions from the root along known edges; -1 if it cannot be reached
+    chances: NDArray[np.float64] | None = None  # [N, A, C], of every outcome; then child and reward are [N, A * C]
+
+    @cached_property
+    def likely_child(self) -> NDArray[np.int64]:
+        """The state each action most probably leads to, of equally probable ones the best: int64 [N, A]."""
+        return self._likely(self.child)
+
+    @cached_property
+    def likely_reward(self) -> NDArray[np.float64]:
+        """The reward on the way there, float64 [N, A]."""
+        return self._likely(self.reward)
+
+    def _likely(self, edges: NDArray[Any]) -> NDArray[Any]:
+        if self.chances is None:
+            return edges
+        shape = self.chances.shape
+        worth = (self.reward + self.mean[self.child]).reshape(shape)
+        is_likely = self.chances >= self.chances.max(axis=2, keepdims=True) - 1e-9
+        outcome = np.where(is_likely, worth, -np.inf).argmax(axis=2)
+        return np.take_along_axis(edges.reshape(shape), outcome[:, :, None], axis=2)[:, :, 0]
 
 
 def graph_of_episode(graphs: Graphs, slot: int) -> SearchGraph:

@@ -135,7 +135,7 @@ class _Run:
 
     def go(self, *, pictures: bool, resumed: bool = False, fallback: bool = False) -> dict[str, Any]:
         """Trains until a stop rule or a signal says so; returns the result."""
-        with self.directory.lock():
+        with self.directory.lock(), _signals() as interrupted:
             try:
                 self._prepare(fallback)
             except BaseException:
@@ -146,7 +146,7 @@ class _Run:
                 self.directory.save_config(self.config)
                 write_json(self.directory.versions_file, collect_versions())
             self.directory.result_file.unlink(missing_ok=True)
-            with _signals() as interrupted, self._shown(), room_for("training", memory_settings(self.config)):
+            with self._shown(), room_for("training", memory_settings(self.config)):
                 self._began = time.perf_counter()
                 stopped_by = self._train(interrupted)
             result = self._result(stopped_by)
@@ -316,7 +316,10 @@ class _Run:
 
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """Turns SIGINT, SIGHUP and SIGTERM into an event; the second of them acts as usual."""
+    """Turns SIGINT, SIGHUP and SIGTERM into an event; the second of them acts as usual.
+
+    An exception would not do: one that is raised while LLVM compiles is lost, and the run would go on.
+    """
     interrupted = threading.Event()
 
     def listen(number: int, frame: object) -> None:

@@ -17,12 +17,12 @@ from bathysphere.storage import pictures as drawing
 
 
 def play_episodes(agent: Agent, episodes: int, seed: int) -> list[PlayedEpisode]:
-    """Plays so many episodes with an agent, one after the other; `seed` decides the start states."""
+    """Plays so many episodes with an agent, one after the other; `seed` decides the start states, and chance."""
     if episodes < 1 or seed < 0:
         raise BathysphereError(f"episodes is {episodes} and seed {seed}; expected at least 1 and at least 0.")
     rng = np.random.default_rng(seed)
     domain, max_steps = agent.domain, agent.config.max_steps or agent.domain.max_steps
-    return [play_episode(domain, domain.initial(1, rng)[0], agent.act, max_steps) for _ in range(episodes)]
+    return [play_episode(domain, domain.initial(1, rng)[0], agent.act, max_steps, rng) for _ in range(episodes)]
 
 
 def find_saver(path: Path) -> Callable[[Path, list[drawing.Frame], float], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,15 +31,15 @@ def best_line(graph: SearchGraph, first: int) -> Line:
     actions, states, state, action = list[int](), [graph.root], graph.root, first
     while action >= 0:
         actions.append(action)
-        state = int(graph.child[state, action])
+        state = int(graph.likely_child[state, action])
         if state < 0:
             break
         is_new = state not in states
         states.append(state)
-        children = graph.child[state]
+        children = graph.likely_child[state]
         if not is_new or graph.terminal[state] or children[0] < 0:
             break
-        worth = graph.reward[state] + graph.mean[children]
+        worth = graph.likely_reward[state] + graph.mean[children]
         worth[[int(child) in states for child in children]] = -np.inf
         action = int(np.argmax(worth)) if np.isfinite(worth).any() else -1
     return Line(tuple(actions), tuple(states))
@@ -80,6 +81,10 @@ def line_text(graph: SearchGraph, line: Line, domain: Domain) -> str:
     told = ", ".join(words[:_MOST_WORDS]) + (", ..." if len(words) > _MOST_WORDS else "")
     end, number = line.states[-1], len(line.actions)
     steps = "1 step" if number == 1 else f"{number} steps"
+    if graph.chances is not None:
+        told = f"{told}, chance permitting"
+    if number == len(line.states):
+        return f"{told}: it looks no further."
     if end == graph.root or end in line.states[:-1]:
         return f"{told}: {steps}, and nothing new."
     if graph.solved[end]:
@@ -89,6 +94,23 @@ def line_text(graph: SearchGraph, line: Line, domain: Domain) -> str:
     if isinstance(domain, Hopeless) and bool(domain.hopeless(graph.states[end][None])[0]):
         return f"{told}: {steps} to a dead end."
     return f"{told}: {steps} seen ahead, then worth {graph.mean[end]:.3g} ± {graph.std[end]:.2g}."
+
+
+def told_ways(graph: SearchGraph, state: int, names: Sequence[str]) -> list[tuple[str, int]]:
+    """Returns where the actions lead from a state that was expanded: in words, and the state's number."""
+    chances = np.ones((len(names), 1)) if graph.chances is None else graph.chances[state]
+    children = graph.child[state].reshape(chances.shape)
+    ways: dict[tuple[int, int], float] = {}
+    for (action, outcome), chance in np.ndenumerate(chances):
+        way = action, int(children[action, outcome])
+        ways[way] = ways.get(way, 0.0) + float(chance)
+    told = []
+    for (action, child), chance in ways.items():
+        where = "stays" if child == state else str(child)
+        share = f" ({chance:.0%})" if chance < 0.999 else ""
+        if chance > 0:
+            told.append((f"{names[action]} → {where}{share}", child))
+    return told
 
 
 def told_marks(report: RootReport, lines: dict[str, Any]) -> list[dict[str, Any]]:
@@ -119,6 +141,12 @@ def told_marks(report: RootReport, lines: dict[str, Any]) -> list[dict[str, Any]
                 }
             )
     return marks
+
+
+def told_worth(report: RootReport, action: int) -> str:
+    """Returns the mean and the spread of what members estimate an action at; nothing if it may not be chosen."""
+    q = report.q[action]
+    return "" if report.excluded[action] else f"{short(q.mean())} ±{short(q.std(), 2)}"
 
 
 def short(number: float, digits: int = 3) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Response
-from fastapi.middleware.gzip import GZipMiddleware
 from nicegui import app as pages_app
 from nicegui import ui
 
@@ -38,7 +37,9 @@ def serve(folder: Path, host: str, port: int, ready: Callable[[str], None]) -> N
     port = listening.getsockname()[1]
     token = None if host in LOOPBACK else secrets.token_urlsafe(24)
     names = _names(host)
-    guarded = Guard(make_app(Studio(folder)), names, token)
+    studio = Studio(folder)
+    studio.folder.runs()  # read before anybody waits for them
+    guarded = Guard(make_app(studio), names, token)
     shown = f"[{names[0]}]" if ":" in names[0] else names[0]
     config = uvicorn.Config(guarded, log_level="warning", ws_max_size=1 << 22, timeout_graceful_shutdown=2)
     server = _Server(config, lambda: ready(f"http://{shown}:{port}/{f'?token={token}' if token else ''}"))
@@ -63,7 +64,7 @@ def make_app(studio: Studio) -> Any:
         language="en-US",
         binding_refresh_interval=None,
         show_welcome_message=False,
-        gzip_middleware_factory=lambda app: GZipMiddleware(app, compresslevel=1),  # it costs more than it saves nearby
+        gzip_middleware_factory=None,  # it costs more time than it saves nearby
     )
     return application
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import secrets
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from bathysphere.domains.base import States
 from bathysphere.domains.presentation import picture_of, text_of
 from bathysphere.domains.sokoban import Level
 from bathysphere.errors import BathysphereError
@@ -34,7 +33,7 @@ class Session:
     watched: Watched
     seed: int = 0
     level: Level | None = None  # of Sokoban, if one was chosen
-    shown: dict[str, States] = field(default_factory=dict)  # states of which pages may ask a picture
+    thought: Thought | None = None  # that pages show
 
     @property
     def version(self) -> tuple[str, int]:
@@ -47,13 +46,9 @@ class Session:
             state = self.watched.episode.state
         elif key.isdigit() and self.thought is not None and int(key) < len(self.thought.graph.states):
             state = self.thought.graph.states[int(key)]
-        elif key in self.shown:
-            state = self.shown[key]
         else:
             raise GoneError("There is no such picture now.")
         return png(picture_of(self.watched.agent.domain, state))
-
-    thought: Thought | None = None  # that pages show
 
     def text(self) -> str:
         """Returns the state of the episode as characters."""

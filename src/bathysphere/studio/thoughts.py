@@ -18,7 +18,6 @@ ACTION_COLUMNS = {
     ">penalty": "penalty",
     ">visits": "visits",
     ">votes": "votes",
-    "note": "note",
 }
 
 
@@ -56,10 +55,10 @@ def action_rows(thought: Thought | None) -> list[dict[str, Any]]:
                 "key": str(a),
                 "marked": a == report.chosen,
                 "name": report.action_names[a],
-                "score": "–" if np.isnan(report.score[a]) else f"{report.score[a]:.4g}",
+                "score": _number(report.score[a], 4),
                 "mean": f"{report.q[a].mean():.4g}",
                 "std": f"{report.q[a].std():.3g}",
-                "reward": f"{report.reward[a]:.3g}",
+                "reward": _number(report.reward[a], 3),
                 "penalty": f"{penalty[a]:.3g}",
                 "visits": f"{report.visits[a]}",
                 "votes": f"{report.votes[a]:g}",
@@ -67,6 +66,11 @@ def action_rows(thought: Thought | None) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _number(number: float, digits: int) -> str:
+    """Returns a number, or a dash for what is not known."""
+    return "–" if np.isnan(number) else f"{number:.{digits}g}"
 
 
 def actions_csv(thought: Thought | None) -> str:

@@ -15,6 +15,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, BestFirst, BestFirstConfig, Planner, PlannerSettings, SearchConfig, make_planner
 from bathysphere.planning.best_first.reading import OpenStates, read_graph, read_open
 from bathysphere.planning.best_first.store import RUNNING
+from bathysphere.planning.expectimax import Expectimax, ExpectimaxConfig
 from bathysphere.planning.inspect import RootReport, root_report
 from bathysphere.planning.named import changed_planner, planner_name
 from bathysphere.planning.search_graph import SearchGraph
@@ -22,6 +23,7 @@ from bathysphere.studio.lines import Line, best_line
 
 _MEMORY = 128 << 20  # bytes of planners that are kept to go back to
 MOST_PASSES, MOST_EXPANSIONS = 2000, 5000
+WITH_PASSES = (SearchConfig, ExpectimaxConfig)  # of planners that plan so many passes before every step
 _PLAN_MAKERS, _EXPANSIONS = ("best-first", "levin", "phs"), 200
 
 
@@ -43,7 +45,7 @@ class Thought:
     def path(self) -> list[int]:
         """The states of the graph that the plan leads through, the last one included."""
         states = self.plan_states.tolist()
-        last = int(self.graph.child[states[-1], self.plan[len(states) - 1]]) if states else -1
+        last = int(self.graph.likely_child[states[-1], self.plan[len(states) - 1]]) if states else -1
         return [*states, last] if last >= 0 else states
 
     def lines(self) -> dict[int, Line]:
@@ -91,7 +93,8 @@ class Watched:
     def __init__(self, agent: Agent, start: States, seed: int = 0) -> None:
         self.agent, self.seed = agent, seed
         self.settings: PlannerSettings = agent.config
-        self.episode = PlayedEpisode(agent.domain, start, agent.config.max_steps or agent.domain.max_steps)
+        limit = agent.config.max_steps or agent.domain.max_steps
+        self.episode = PlayedEpisode(agent.domain, start, limit, np.random.default_rng(seed))
         self.version = 0  # another number after every change
         self.remark = ""  # about the last step of a person
         self.story: dict[int, Moment] = {}  # of the steps that were planned, by number
@@ -116,7 +119,7 @@ class Watched:
         self._plan_by(self.agent.config)
 
     def _plan_by(self, settings: PlannerSettings) -> None:
-        passes = settings.passes if isinstance(settings, SearchConfig) else 0
+        passes = settings.passes if isinstance(settings, WITH_PASSES) else 0
         expansions = settings.max_expansions if isinstance(settings, BestFirstConfig) else 0
         if passes > MOST_PASSES or expansions > MOST_EXPANSIONS:
             raise BathysphereError(
@@ -244,7 +247,7 @@ class Watched:
                 plan_states=found.plan_states,
                 open_states=read_open(planner.store, 0),
             )
-        if isinstance(planner, MCTS) and isinstance(settings, SearchConfig):
+        if isinstance(planner, MCTS | Expectimax) and isinstance(settings, WITH_PASSES):
             passes = min(budget or settings.passes, settings.passes)
             planner.plan(passes=passes)
             return self._told(root_report(planner, 0), planner.search_graph(0), passes, settings.passes)
@@ -261,7 +264,7 @@ class Watched:
         line = best_line(graph, report.chosen)
         states = np.array(line.states[: len(line.actions)], np.int64)
         weight = self.settings.episode_penalty if isinstance(self.settings, SearchConfig) else 0.0
-        penalty = weight * graph.root_visits[graph.child[graph.root]].astype(np.float64)
+        penalty = weight * graph.root_visits[graph.likely_child[graph.root]].astype(np.float64)
         return Thought(self.episode.state, budget, most, graph, report, penalty, line.actions, states, None)
 
     def _keep(self, planner: Planner) -> None:

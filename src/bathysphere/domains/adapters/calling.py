@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,12 +10,18 @@ from bathysphere.domains.user_code import where
 from bathysphere.errors import NO_PICTURES, BathysphereError, WorldError
 
 _LONGEST = 200  # characters of a state in a sentence
+_COLOURED = re.compile("\x1b\\[[0-9;]+m(.*?)\x1b\\[0m")  # what a terminal shows in colour, such as the agent's place
 
 
 def shown(thing: object) -> str:
     """Returns an object as a sentence shows it."""
     text = repr(thing)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+
+
+def plain(drawn: object) -> str:
+    """Returns what an environment writes for a terminal as text without colours: what had one is in brackets."""
+    return _COLOURED.sub(r"[\1]", str(drawn)).rstrip("\n")
 
 
 def explained(error: Exception, what: str) -> WorldError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pprint
 import re
 import statistics
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ MAX_STEPS = 200  # the time limit of worlds that state none
 MAX_STATE_BYTES = 1 << 16
 _PROBES, _PROBE_STEPS = 8, 64  # walks that find out how long rows are and what is seen of them
 _REMEMBERED = 1 << 16  # states that are kept as objects
+_WIDTH = 40  # characters of a state that its world does not tell
 _SLOW = 1e-4  # seconds for all steps out of a state from which on they are remembered
 
 _IMPOSSIBLE = object()  # stands for an action
@@ -63,7 +65,7 @@ class PerStateDomain:
         self._memory = TransitionMemory(self.state_size, len(self._actions)) if is_slow else None
         self._seen = Seen(world, list(map(self._packer.unpack, examples)))
         self.observation = self._seen.spec
-        for name in ("text", "render", "relabel", "transform"):
+        for name in ("render", "relabel", "transform"):
             if hasattr(world, name):
                 setattr(self, name, getattr(self, f"_{name}"))
         if hasattr(world, "goal_reward"):
@@ -254,12 +256,15 @@ class PerStateDomain:
             )
         return stated + 1
 
-    # Offered if the world offers it.
-
-    def _text(self, state: States) -> str:
+    def text(self, state: States) -> str:
+        """Returns a state, uint8 [S], for people: as its world tells it, otherwise as Python writes it."""
         (thing,) = self.objects(state[None])
+        if not hasattr(self.world, "text"):
+            return str(thing) if isinstance(thing, np.ndarray) else pprint.pformat(thing, width=_WIDTH)
         with user_code("text", thing):
             return str(self.world.text(thing))
+
+    # Offered if the world offers it.
 
     def _render(self, state: States) -> NDArray[np.uint8]:
         (thing,) = self.objects(state[None])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.adapters import digests
 from bathysphere.domains.adapters.attributes import Attributes, Entangled, chain_of
-from bathysphere.domains.adapters.calling import user_code
+from bathysphere.domains.adapters.calling import plain, user_code
 from bathysphere.domains.adapters.memory import Origins, TransitionMemory, Transitions
 from bathysphere.domains.adapters.observations import Layout, leaves_of
 from bathysphere.domains.adapters.per_state import MAX_STEPS
@@ -28,9 +27,6 @@ _SNAPSHOT_BYTES = 1 << 28  # of all snapshots that are kept
 _LOOSE_SNAPSHOT = 1 << 16  # what one counts that is no bytes
 _GIVEN, _MOST_GIVEN = -1, 1024  # number of the origin of states from other environments; how many are kept
 _FIRST_SEEDS = 4  # resets that are tried
-_COLOURED = re.compile(
-    "\x1b\\[[0-9;]+m(.*?)\x1b\\[0m"
-)  # what a terminal would show in colour, such as the agent's place
 
 Thing = TypeVar("Thing")
 
@@ -294,7 +290,7 @@ class SimulatedDomain:
         return np.asarray(self._drawn(state, "rgb_array"), np.uint8)
 
     def _text(self, state: States) -> str:
-        return _COLOURED.sub(r"[\1]", str(self._drawn(state, "ansi"))).rstrip("\n")
+        return plain(self._drawn(state, "ansi"))
 
     def _drawn(self, state: States, mode: str) -> Any:
         """Draws a state in a copy of the environment: windows and the like cannot be copied."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bathysphere.domains.adapters.calling import plain, user_code
 from bathysphere.domains.base import Categories, DomainConfig, Outcomes, States, Successors, as_rows
 from bathysphere.errors import BathysphereError
 
@@ -68,7 +70,11 @@ class TableDomain:
         """Returns the world of an environment that publishes its transitions as `env.unwrapped.P`."""
         inner, limit = env.unwrapped, getattr(env.spec, "max_episode_steps", None)
         name = getattr(env.spec, "id", type(inner).__name__)
-        return cls(inner.P, inner.initial_state_distrib, name=name, max_steps=limit or 100, config=config)
+        world = cls(inner.P, inner.initial_state_distrib, name=name, max_steps=limit or 100, config=config)
+        begun = copy.deepcopy(inner)
+        begun.reset()
+        draws = {"ansi", "rgb_array"} <= {*getattr(inner, "metadata", {}).get("render_modes", ())}
+        return _Drawn(world, begun) if draws and hasattr(begun, "s") else world
 
     def initial(self, n: int, rng: np.random.Generator) -> States:
         """Draws `n` start states."""
@@ -98,6 +104,28 @@ class TableDomain:
 
     def _numbers(self, states: States) -> NDArray[np.int64]:
         return as_rows(states, self.state_size).view("<u2")[:, 0].astype(np.int64)
+
+
+class _Drawn(TableDomain):
+    """A table with the environment that it is of, which draws; the number of its state is its `s`."""
+
+    def __init__(self, world: TableDomain, env: Any) -> None:
+        self.__dict__.update(world.__dict__)
+        self._env = env
+
+    def render(self, state: States) -> NDArray[np.uint8]:
+        """Draws a state, uint8 [S]."""
+        return np.asarray(self._drawn(state, "rgb_array"), np.uint8)
+
+    def text(self, state: States) -> str:
+        """Writes a state, uint8 [S]."""
+        return plain(self._drawn(state, "ansi"))
+
+    def _drawn(self, state: States, mode: str) -> Any:
+        env = copy.deepcopy(self._env)  # windows and the like could not be copied afterwards
+        env.s, env.lastaction, env.render_mode = int(self._numbers(state[None])[0]), None, mode
+        with user_code("render"):
+            return env.render()
 
 
 def has_chance(env: Any) -> bool:

@@ -12,7 +12,7 @@ from bathysphere.domains.sokoban import Level
 from bathysphere.domains.sokoban.levels import grid_text
 from bathysphere.errors import BathysphereError
 from bathysphere.studio import levels
-from bathysphere.studio.pages.parts import STATIC, Choice, Slider, button, entry, guarded, text
+from bathysphere.studio.pages import parts
 from bathysphere.studio.sessions import data_url
 from bathysphere.studio.studio import Studio
 
@@ -23,7 +23,7 @@ _OPEN = f"""async (e) => {{
 }}"""
 
 
-class Editor(Element, component=str(STATIC / "editor.js")):
+class Editor(Element, component=str(parts.STATIC / "editor.js")):
     """A Sokoban board to draw on."""
 
 
@@ -40,28 +40,28 @@ class LevelDesk:
         self._levels: list[Level] = []
         self.seed = 0  # of the level that was generated last
         with ui.element("details") as self.place:
-            text("Sokoban levels: paste, open, generate, or draw one", "summary")
+            parts.text("Sokoban levels: paste, open, generate, or draw one", "summary")
             with ui.element("div").classes("stack"):
-                self._pasted = entry("Levels as text (XSB, Boxoban or .sok)", lines=True, classes="wide")
+                self._pasted = parts.entry("Levels as text (XSB, Boxoban or .sok)", lines=True, classes="wide")
                 with ui.element("div").classes("row-of middle"):
-                    button("Read the text", lambda: self._read(str(self._pasted.props["value"])))
+                    parts.button("Read the text", lambda: self._read(str(self._pasted.props["value"])))
                     with ui.element("label").classes("field"):
-                        text("Open a level file")
+                        parts.text("Open a level file")
                         opened = ui.element("input")
                     opened.props.update({"type": "file", "accept": ".txt,.xsb,.sok"})
-                    opened.on("change", guarded(self._opened), js_handler=_OPEN)
-                self._level = Choice("Level", {"": "none read yet"}, "", self._choose)
+                    opened.on("change", parts.guarded(self._opened), js_handler=_OPEN)
+                self._level = parts.Choice("Level", {"": "none read yet"}, "", self._choose)
                 with ui.element("div").classes("row-of"):
-                    self._boxes = Slider("Boxes", 1, 6, 1, 2, None)
-                    self._side = Slider("Cells a side", 7, 13, 1, 8, None)
-                    button("Generate one", self._generate)
+                    self._boxes = parts.Slider("Boxes", 1, 6, 1, 2, None)
+                    self._side = parts.Slider("Cells a side", 7, 13, 1, 8, None)
+                    parts.button("Generate one", self._generate)
                 self._editor = Editor()
                 self._editor.props["tiles"] = [data_url(tile) for tile in levels.tile_pictures()]
                 self._editor.props["tools"], self._editor.props["grid"] = levels.TOOLS, []
-                self._editor.on("paint", guarded(self._paint))
+                self._editor.on("paint", parts.guarded(self._paint))
                 with ui.element("div").classes("row-of middle"):
-                    button("Play the board as drawn", self._play_drawn, main=True)
-                    self._wrong = text("", "span", "muted")
+                    parts.button("Play the board as drawn", self._play_drawn, main=True)
+                    self._wrong = parts.text("", "span", "muted")
 
     def show(self, grid: Any) -> None:
         """Shows a board to draw on, uint8 [height, width]."""

@@ -12,24 +12,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.studio.charts import colours_of, curves_chart
 from bathysphere.studio.curves import METRICS, Curve, as_csv, curve_of, groups, mean_curve
 from bathysphere.studio.folder import RunSummary, setting_differences
-from bathysphere.studio.pages.parts import (
-    Choice,
-    Slider,
-    Table,
-    aside,
-    button,
-    card,
-    chart,
-    copy_button,
-    draw,
-    enabled,
-    entry,
-    every,
-    frame,
-    link,
-    text,
-    tick,
-)
+from bathysphere.studio.pages import parts
 from bathysphere.studio.studio import Studio
 
 _COLUMNS = {
@@ -46,6 +29,9 @@ _COLUMNS = {
 _SHOWN_AT_FIRST = 3
 _LOOK_SECONDS = 2.0
 _HEIGHT = 340  # of the curves, in pixels
+_PRELOAD = (
+    '<script>addEventListener("load", () => import("nicegui-echart"))</script>'  # as soon as the table is painted
+)
 
 
 def register(studio: Studio) -> None:
@@ -69,49 +55,52 @@ class RunsPage:
         self.curves: list[Curve] = []
         self.labels: list[str] = []  # in the legend
         self.smoothing, self.by_group = 0.0, True
-        with frame("Runs", f"All runs in the folder {studio.folder.path.name}.") as beside:
+        ui.add_head_html(_PRELOAD)
+        with parts.frame("Runs", f"All runs in the folder {studio.folder.path.name}.") as beside:
             with beside:
-                button("Start a run", self._ask, main=True)
+                parts.button("Start a run", self._ask, main=True)
             self.form = self._make_form()
             none = "There are no runs here yet. Start one, or look at an agent that comes with the package."
-            self.none = text(none, "p")
-            with card():
-                entry("Filter", words, on_change=lambda words: self.table.filter_by(words), classes="wide")
-                self.table = Table(
+            self.none = parts.text(none, "p")
+            with parts.card():
+                parts.entry("Filter", words, on_change=lambda words: self.table.filter_by(words), classes="wide")
+                self.table = parts.Table(
                     "Runs", _COLUMNS, choosable=True, sortable=True, on_choose=self._choose, on_open=self._open
                 )
             with ui.element("section").classes("card") as self.about:
                 pass
             self.about.set_visibility(False)
-            with card("Curves", "Tick runs above to compare them. A band is the 95% interval of the mean over seeds."):
+            with parts.card(
+                "Curves", "Tick runs above to compare them. A band is the 95% interval of the mean over seeds."
+            ):
                 with ui.element("div").classes("row-of"):
-                    self.metric = Choice("Metric", METRICS, "win_rate_100", lambda _: self._draw())
-                    Slider("Smoothing", 0, 0.98, 0.02, 0, self._smooth)
-                    tick("One curve for all seeds", True, self._group)
-                    copy_button(lambda: as_csv(self.curves))
+                    self.metric = parts.Choice("Metric", METRICS, "win_rate_100", lambda _: self._draw())
+                    parts.Slider("Smoothing", 0, 0.98, 0.02, 0, self._smooth)
+                    parts.tick("One curve for all seeds", True, self._group)
+                    parts.copy_button(lambda: as_csv(self.curves))
                 self.place = ui.element("div").style(f"min-height: {_HEIGHT}px")
-                self.chart: ui.echart | None = None  # until the table is there: its library takes a while to load
+                self.chart: ui.echart | None = None  # until the table is painted: its library takes a while to load
                 self.legend = ui.element("div").classes("legend")
-            with card("Different settings", "Of the runs that are ticked.") as self.differences:
-                self.settings = Table("Settings in which the chosen runs differ", {"name": "setting"})
-                self.same = text("", "p", "muted")
+            with parts.card("Different settings", "Of the runs that are ticked.") as self.differences:
+                self.settings = parts.Table("Settings in which the chosen runs differ", {"name": "setting"})
+                self.same = parts.text("", "p", "muted")
         self.table.filter_by(words)
         self._show_table()
-        every(_LOOK_SECONDS, self._look)
+        parts.every(_LOOK_SECONDS, self._look)
 
     def _make_form(self) -> Any:
         note = "It goes on when this page is closed."
-        with card("Start a run", note) as form, ui.element("div").classes("row-of"):
-            self.what = entry("Preset or world", "deep-sea", classes="wide")
+        with parts.card("Start a run", note) as form, ui.element("div").classes("row-of"):
+            self.what = parts.entry("Preset or world", "deep-sea", classes="wide")
             self.what.props["list"] = "presets"
             with ui.element("datalist") as offered:
                 for preset in PRESETS:
                     ui.element("option").props["value"] = preset
             offered.props["id"] = "presets"
-            self.options = entry("Options", "--steps 20000 --seed 0", on_enter=self._start, classes="wide")
-            self.name = entry("Name (free to choose)", on_enter=self._start, classes="wide")
-            button("Start", self._start, main=True)
-            button("Cancel", self._ask)
+            self.options = parts.entry("Options", "--steps 20000 --seed 0", on_enter=self._start, classes="wide")
+            self.name = parts.entry("Name (free to choose)", on_enter=self._start, classes="wide")
+            parts.button("Start", self._start, main=True)
+            parts.button("Cancel", self._ask)
         form.set_visibility(False)
         return form
 
@@ -120,14 +109,14 @@ class RunsPage:
 
     async def _start(self) -> None:
         told = [str(field.props["value"]) for field in (self.what, self.options, self.name)]
-        name = await aside(self.studio.trainings.start, *told)
+        name = await parts.aside(self.studio.trainings.start, *told)
         self.form.set_visibility(False)
         self.chosen = {name}
         ui.notify(f"{name} is starting.")
 
     async def _look(self) -> None:
         """Looks at the folder again, and shows what has changed."""
-        await aside(self.studio.folder.runs)
+        await parts.aside(self.studio.folder.runs)
         self._show_table()
         await self._draw()
         if self.opened is not None:
@@ -165,11 +154,11 @@ class RunsPage:
 
     async def _draw(self) -> None:
         metric = self.metric.value
-        self.curves = await aside(self._compute, metric, self._runs())
+        self.curves = await parts.aside(self._compute, metric, self._runs())
         if self.chart is None:
             with self.place:
-                self.chart = chart("Curves of the chosen runs", {}, height=_HEIGHT)
-        draw(self.chart, curves_chart(self.curves, METRICS[metric], metric.startswith("win_rate")))
+                self.chart = parts.chart("Curves of the chosen runs", {}, height=_HEIGHT)
+        parts.draw(self.chart, curves_chart(self.curves, METRICS[metric], metric.startswith("win_rate")))
         self._show_legend([curve.label for curve in self.curves])
         self._show_differences()
 
@@ -182,7 +171,7 @@ class RunsPage:
             for label, colour in colours_of(labels).items():
                 with ui.element("span"):
                     ui.element("span").classes("dot").style(f"background: {colour}")
-                    text(label)
+                    parts.text(label)
 
     def _compute(self, metric: str, runs: list[RunSummary]) -> list[Curve]:
         parts = groups(runs) if self.by_group else {run.name: [run] for run in runs}
@@ -231,21 +220,23 @@ class RunsPage:
         self._shown = run
         self.about.clear()
         with self.about:
-            text(run.name, "h2")
+            parts.text(run.name, "h2")
             if run.state == "damaged":
-                text("Its config or result cannot be read: it is damaged, or another version wrote it.", "p", "bad")
+                parts.text(
+                    "Its config or result cannot be read: it is damaged, or another version wrote it.", "p", "bad"
+                )
             with ui.element("div").classes("facts"):
                 for name, value in _facts(run):
-                    text(name)
-                    text(value)
+                    parts.text(name)
+                    parts.text(value)
             with ui.element("div").classes("row-of middle"):
                 agent = quote(run.name, safe="")
-                link("Watch it", f"/watch?agent={agent}", classes="act")
-                link("What it does not know", f"/unknown?agent={agent}", classes="act")
+                parts.link("Watch it", f"/watch?agent={agent}", classes="act")
+                parts.link("What it does not know", f"/unknown?agent={agent}", classes="act")
                 is_running = run.state == "running"
-                enabled(button("Stop", lambda: self.studio.trainings.stop(run.name)), is_running)
+                parts.enabled(parts.button("Stop", lambda: self.studio.trainings.stop(run.name)), is_running)
                 can_resume = run.state in ("unfinished", "interrupted")
-                enabled(button("Resume", lambda: self.studio.trainings.resume(run.name)), can_resume)
+                parts.enabled(parts.button("Resume", lambda: self.studio.trainings.resume(run.name)), can_resume)
 
 
 def _row(run: RunSummary, is_chosen: bool, colours: dict[str, str]) -> dict[str, Any]:

@@ -12,23 +12,9 @@ from bathysphere.errors import BathysphereError
 from bathysphere.plots import ORANGE
 from bathysphere.studio.charts import GREEN, PURPLE, RAMPS, actions_chart, graph_chart
 from bathysphere.studio.graph_view import view_graph
-from bathysphere.studio.pages.parts import (
-    Choice,
-    Slider,
-    Table,
-    button,
-    card,
-    chart,
-    copy_button,
-    draw,
-    entry,
-    every,
-    frame,
-    guarded,
-    link,
-    text,
-)
-from bathysphere.studio.pages.watch import DEFAULT
+from bathysphere.studio.lines import told_ways
+from bathysphere.studio.pages import parts
+from bathysphere.studio.pages.watch import DEFAULT, DOTS
 from bathysphere.studio.sessions import Session
 from bathysphere.studio.studio import Studio
 from bathysphere.studio.thoughts import ACTION_COLUMNS, action_rows, actions_csv, graph_csv, open_csv, sentence
@@ -44,6 +30,7 @@ _OPEN_COLUMNS = {
     ">std": "std",
 }
 _MOST_OPEN = 200
+_MOST_WAYS = 16  # out of a state
 
 
 def register(studio: Studio) -> None:
@@ -52,7 +39,7 @@ def register(studio: Studio) -> None:
     @ui.page("/search")
     def search(session: str = "", agent: str = "") -> None:
         page = SearchPage(studio)
-        every(0.01, lambda: page.begin(session, agent), once=True)
+        parts.every(0.01, lambda: page.begin(session, agent), once=True)
 
 
 class SearchPage:
@@ -65,47 +52,48 @@ class SearchPage:
         self.budget: int | None = None
         self.opened: int | None = None
         self._seen: Any = None
-        with frame(
+        with parts.frame(
             "Search", "The plan behind the next step: what every member says, and the graph that was searched."
         ) as beside:
             with beside:
-                self.watch = link("Watch the episode", "/watch", classes="act")
-            self.problem = text("", "p", "bad")
-            with card():
-                self.told = text("Loading the agent and planning ...", "p", "said")
+                self.watch = parts.link("Watch the episode", "/watch", classes="act")
+            self.problem = parts.text("", "p", "bad")
+            with parts.card():
+                self.told = parts.text("Loading the agent and planning ...", "p", "said")
                 with ui.element("div").classes("row-of"):
-                    self.slider = Slider("Planned so far", 1, 1, 1, 1, self._slide)
+                    self.slider = parts.Slider("Planned so far", 1, 1, 1, 1, self._slide)
                     self.slider.classes("grow")
-                    self.by = Choice("Colour states by", _COLOURED, "std", lambda _: self._draw_graph())
-                    button("Step", self._step, main=True)
+                    self.by = parts.Choice("Colour states by", _COLOURED, "std", lambda _: self._draw_graph())
+                    self.step = parts.button("Step", self._step, main=True)
             with ui.element("div").classes("columns side"):
-                with card("The graph", "Drag to move, scroll to zoom, point at a state to see it, click to open it."):
-                    self.graph = chart("The search graph", {}, height=470).classes("graph")
-                    self.graph.on("componentClick", guarded(self._clicked), ["name", "dataType"])
+                with parts.card(
+                    "The graph", "Drag to move, scroll to zoom, point at a state to see it, click to open it."
+                ):
+                    self.graph = parts.chart("The search graph", {}, height=470).classes("graph")
+                    self.graph.on("componentClick", parts.guarded(self._clicked), ["name", "dataType"])
                     self._make_legend()
                     with ui.element("div").classes("row-of middle"):
-                        self.counted = text("", "span", "muted grow")
-                        copy_button(lambda: graph_csv(self.thought))
+                        self.counted = parts.text("", "span", "muted grow")
+                        parts.copy_button(lambda: graph_csv(self.thought))
                 with ui.element("section").classes("card") as self.node:
                     pass
-            with card(
-                "Actions", "A dot is a member's estimate, the bar their mean, the band one standard deviation."
-            ) as self.acts:
-                self.dots = chart("Every member's estimate of every action", {}, height=230)
-                self.actions = Table("The actions and their numbers", ACTION_COLUMNS, sortable=True)
+            with parts.card("Actions", DOTS) as self.acts:
+                self.dots = parts.chart("Every member's estimate of every action", {}, height=230)
+                self.actions = parts.Table("The actions and their numbers", ACTION_COLUMNS, sortable=True)
                 with ui.element("div").classes("row-of"):
-                    copy_button(lambda: actions_csv(self.thought))
-            with card("Open list", "States that are to be expanded, the next one first.") as self.open_card:
-                self.open = Table("The open list", _OPEN_COLUMNS, on_open=lambda key: self._open(int(key)))
+                    parts.copy_button(lambda: actions_csv(self.thought))
+            with parts.card("Open list", "States that are to be expanded, the next one first.") as self.open_card:
+                self.open = parts.Table("The open list", _OPEN_COLUMNS, on_open=lambda key: self._open(int(key)))
                 with ui.element("div").classes("row-of"):
-                    copy_button(lambda: open_csv(self.thought))
+                    parts.copy_button(lambda: open_csv(self.thought))
             self.acts.set_visibility(False)
             self.open_card.set_visibility(False)
 
     def _make_legend(self) -> None:
         with ui.element("div").classes("legend"):
+            self.low = parts.text("")
             self.ramp = ui.element("span").classes("ramp")
-            text("low to high")
+            self.high = parts.text("")
             for mark, colour, told in (
                 ("━", ORANGE, "what it expects"),
                 ("◆", GREEN, "success"),
@@ -114,8 +102,8 @@ class SearchPage:
                 ("┅", PURPLE, "loop: back to where one comes from"),
             ):
                 with ui.element("span"):
-                    text(mark).style(f"color: {colour}; margin-right: .35rem").props("aria-hidden=true")
-                    text(told)
+                    parts.text(mark).style(f"color: {colour}; margin-right: .35rem").props("aria-hidden=true")
+                    parts.text(told)
 
     async def begin(self, session: str, agent: str) -> None:
         """Shows the session that an address names, the newest one, or a new one."""
@@ -131,7 +119,7 @@ class SearchPage:
             return
         self.watch.props["href"] = f"/watch?session={self.session.name}"
         self.watch.update()
-        every(0.5, self._follow)
+        parts.every(0.5, self._follow)
 
     async def _follow(self) -> None:
         """Looks whether the episode has gone on, in this window or another."""
@@ -157,6 +145,7 @@ class SearchPage:
         session = self.session
         assert session is not None
         watched = session.watched
+        parts.enabled(self.step, not watched.episode.over)
         if watched.episode.over:
             self.told.set_text("The episode is over. Go back or restart on the page Watch.")
             return
@@ -172,7 +161,7 @@ class SearchPage:
         self.acts.set_visibility(report is not None)
         if report is not None:
             self.dots.style(f"height: {max(170, 44 * min(len(report.q), 24) + 50)}px")
-            draw(self.dots, actions_chart(report))
+            parts.draw(self.dots, actions_chart(report))
             self.actions.show(action_rows(thought))
         self.open_card.set_visibility(thought.open_states is not None)
         self.open.show(_open_rows(thought))
@@ -185,8 +174,11 @@ class SearchPage:
         graph = self.thought.graph
         view = view_graph(graph, self.thought.path, self.session.watched.agent.domain)
         picture = f"/picture/{self.session.name}/{{}}?{self.session.watched.version}-{self.thought.budget}"
-        draw(self.graph, graph_chart(view, self.by.value, picture, self.opened))
+        parts.draw(self.graph, graph_chart(view, self.by.value, picture, self.opened))
         self.ramp.style(f"background: linear-gradient(90deg, {', '.join(RAMPS[self.by.value])})")
+        told = [node.std if self.by.value == "std" else node.mean for node in view.nodes]
+        self.low.set_text(f"{min(told):.3g}")
+        self.high.set_text(f"{max(told):.3g}")
         hidden = f"; {view.num_hidden:,} less visited ones are not drawn" if view.num_hidden else ""
         self.counted.set_text(f"{view.num_states:,} states{hidden}.")
 
@@ -211,7 +203,7 @@ class SearchPage:
             state = graph.root
         self.node.clear()
         with self.node:
-            text(f"State {state}" + (" (now)" if state == graph.root else ""), "h2")
+            parts.text(f"State {state}" + (" (now)" if state == graph.root else ""), "h2")
             image = ui.element("img").classes("board small")
             image.props["src"] = (
                 f"/picture/{self.session.name}/{state}?{self.session.watched.version}-{self.thought.budget}"
@@ -226,21 +218,20 @@ class SearchPage:
                     ("Steps away", str(graph.depth[state]) if graph.depth[state] >= 0 else "out of reach"),
                     ("Members", members + (" ..." if graph.member_values.shape[1] > 12 else "")),
                 ):
-                    text(name)
-                    text(value)
+                    parts.text(name)
+                    parts.text(value)
             if graph.child[state, 0] >= 0:
                 with ui.element("div").classes("row-of middle"):
-                    for action, child in enumerate(graph.child[state].tolist()[:16]):
-                        label = f"{domain.action_names[action]} → {child if child != state else 'stays'}"
-                        button(label, partial(self._open, child))
+                    for label, child in told_ways(graph, state, domain.action_names)[:_MOST_WAYS]:
+                        parts.button(label, partial(self._open, child))
             else:
-                text("Not expanded." if not graph.terminal[state] else "The episode ends here.", "p", "muted")
+                parts.text("Not expanded." if not graph.terminal[state] else "The episode ends here.", "p", "muted")
 
             def opened() -> None:
                 self._open(_number(str(number.props["value"])))
 
-            number = entry("Open state number", str(state), on_enter=opened)
-            button("Open", opened)
+            number = parts.entry("Open state number", str(state), on_enter=opened)
+            parts.button("Open", opened)
 
 
 def _number(told: str) -> int:

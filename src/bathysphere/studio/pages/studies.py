@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from nicegui import ui
 
-from bathysphere.studio.pages.parts import Table, aside, card, copy_button, every, frame, link, text
+from bathysphere.studio.pages import parts
 from bathysphere.studio.studio import Studio
 from bathysphere.studio.study_view import StudyView, find_studies, study_csv
 
@@ -35,15 +35,15 @@ class StudiesPage:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.shown: list[StudyView] = []
-        with frame(
+        with parts.frame(
             "Studies", f"Studies and sweeps in the folder {studio.folder.path.name}, the paper's numbers beside ours."
         ):
-            self.none = text("Looking for studies ...", "p", "muted")
+            self.none = parts.text("Looking for studies ...", "p", "muted")
             self.place = ui.element("div").classes("stack")
-        every(_LOOK_SECONDS, self._look)
+        parts.every(_LOOK_SECONDS, self._look)
 
     async def _look(self) -> None:
-        found = await aside(find_studies, self.studio.folder)
+        found = await parts.aside(find_studies, self.studio.folder)
         missing = (
             f"There is no study in {self.studio.folder.path}. Run one: bathysphere reproduce deep-sea --out FOLDER"
         )
@@ -58,20 +58,22 @@ class StudiesPage:
 
 
 def _show(view: StudyView) -> None:
-    with card(view.title, view.about):
+    with parts.card(view.title, view.about):
         if view.num_begun:
             going = (
                 f", {view.num_running} {'is' if view.num_running == 1 else 'are'} running" if view.num_running else ""
             )
             with ui.element("div").classes("row-of middle"):
-                text(f"{view.num_finished} of {view.num_runs} runs have finished{going}.", "p", "muted")
-                link("Its runs", f"/?words={quote(view.name + '/runs/', safe='')}", classes="act")
+                parts.text(f"{view.num_finished} of {view.num_runs} runs have finished{going}.", "p", "muted")
+                parts.link("Its runs", f"/?words={quote(view.name + '/runs/', safe='')}", classes="act")
         if view.command:
-            text(view.command, "code", "muted")
+            parts.text(view.command, "code", "muted")
         if view.rows:
-            Table(f"Numbers of {view.title}", _COLUMNS, sortable=True).show(view.rows)
+            has_paper = any(row["paper"] != "–" for row in view.rows)
+            columns = {name: label for name, label in _COLUMNS.items() if has_paper or label != "paper"}
+            parts.Table(f"Numbers of {view.title}", columns, sortable=True).show(view.rows)
             with ui.element("div").classes("row-of"):
-                copy_button(lambda: study_csv(view))
+                parts.copy_button(lambda: study_csv(view))
         for picture in view.pictures:
             image = ui.element("img").classes("figure")
             image.props["src"], image.props["alt"] = f"/drawn/{quote(picture)}", f"Figure of {view.title}: {picture}"

@@ -13,19 +13,7 @@ from bathysphere.domains.presentation import picture_of, text_of
 from bathysphere.errors import BathysphereError
 from bathysphere.studio.agents import Known, agent_in, start_states
 from bathysphere.studio.charts import RAMPS, map_chart, training_map_chart
-from bathysphere.studio.pages.parts import (
-    Choice,
-    Slider,
-    button,
-    card,
-    chart,
-    copy_button,
-    draw,
-    entry,
-    every,
-    frame,
-    text,
-)
+from bathysphere.studio.pages import parts
 from bathysphere.studio.pages.watch import DEFAULT
 from bathysphere.studio.sessions import Session, data_url
 from bathysphere.studio.studio import Studio
@@ -52,7 +40,7 @@ def register(studio: Studio) -> None:
     @ui.page("/unknown")
     def unknown(session: str = "", agent: str = "") -> None:
         page = UnknownPage(studio)
-        every(0.01, lambda: page.begin(session, agent), once=True)
+        parts.every(0.01, lambda: page.begin(session, agent), once=True)
 
 
 class UnknownPage:
@@ -65,55 +53,55 @@ class UnknownPage:
         self.maps: dict[str, list[TrainingMap]] = {}
         self.judged: list[JudgedMap] = []
         self.disputed: list[Disputed] = []
-        with frame(
+        with parts.frame(
             "What it does not know", "Where the members of the ensemble differ, they have not learned yet."
         ) as beside:
             with beside:
-                self.agent = Choice("Agent", studio.agents.names(), DEFAULT, self._choose)
-                self.seed = entry("Seed of the start", "0", on_enter=self._new_start)
-                button("New start", self._new_start)
-            self.problem = text("", "p", "bad")
-            self.waiting = text("Loading the agent ...", "p", "muted")
-            with card(
+                self.agent = parts.Choice("Agent", studio.agents.names(), DEFAULT, self._choose)
+                self.seed = parts.entry("Seed of the start", "0", on_enter=self._new_start)
+                parts.button("New start", self._new_start)
+            self.problem = parts.text("", "p", "bad")
+            self.waiting = parts.text("Loading the agent ...", "p", "muted")
+            with parts.card(
                 "Over training", "One scale for all moments. Move the slider, or use the arrow keys on it."
             ) as self.over:
                 with ui.element("div").classes("row-of"):
-                    self.which = Choice("Map", {"": ""}, "", lambda _: self._draw_training())
-                    self.moment = Slider("Moment", 0, 0, 1, 0, lambda _: self._draw_training())
+                    self.which = parts.Choice("Map", {"": ""}, "", lambda _: self._draw_training())
+                    self.moment = parts.Slider("Moment", 0, 0, 1, 0, lambda _: self._draw_training())
                     self.moment.classes("grow")
-                    copy_button(lambda: training_csv(self.maps.get(self.which.value, [])))
-                self.unvisited = text("Nothing yet: no episode has ended.", "p", "muted")
-                self.training = chart("The map as it was then", {}, height=_SIDE, renderer="canvas")
+                    parts.copy_button(lambda: training_csv(self.maps.get(self.which.value, [])))
+                self.unvisited = parts.text("Nothing yet: no episode has ended.", "p", "muted")
+                self.training = parts.chart("The map as it was then", {}, height=_SIDE, renderer="canvas")
                 self.training.style(f"max-width: {_SIDE}px; margin: 0 auto")
                 self._legend("std", "training_legend")
-            with card(
+            with parts.card(
                 "Now", "All states that differ in one thing from the one at the start, or from the one being watched."
             ) as self.now:
                 with ui.element("div").classes("row-of"):
-                    self.kind = Choice("Map", {"": ""}, "", lambda _: self._draw_now())
-                    copy_button(lambda: map_csv(self._chosen()))
+                    self.kind = parts.Choice("Map", {"": ""}, "", lambda _: self._draw_now())
+                    parts.copy_button(lambda: map_csv(self._chosen()))
                 with ui.element("div").classes("columns even"):
                     with ui.element("div").classes("stack"):
-                        text("How far members differ", "h2")
-                        self.std = chart("Standard deviation of the members", {}, height=_SIDE, renderer="canvas")
+                        parts.text("How far members differ", "h2")
+                        self.std = parts.chart("Standard deviation of the members", {}, height=_SIDE, renderer="canvas")
                         self._legend("std", "std_legend")
                     with ui.element("div").classes("stack"):
-                        text("What it is worth", "h2")
-                        self.value = chart("Mean value of the members", {}, height=_SIDE, renderer="canvas")
+                        parts.text("What it is worth", "h2")
+                        self.value = parts.chart("Mean value of the members", {}, height=_SIDE, renderer="canvas")
                         self._legend("value", "value_legend")
             note = "Of the states on the maps, and those that random walks and the latest search came through."
-            with card("Most disputed states", note) as self.most:
+            with parts.card("Most disputed states", note) as self.most:
                 self.tiles = ui.element("div").classes("tiles")
                 with ui.element("div").classes("row-of"):
-                    copy_button(lambda: disputed_csv(self.disputed))
+                    parts.copy_button(lambda: disputed_csv(self.disputed))
         for part in (self.over, self.now, self.most):
             part.set_visibility(False)
 
     def _legend(self, ramp: str, name: str) -> None:
         with ui.element("div").classes("legend"):
-            setattr(self, f"{name}_low", text(""))
+            setattr(self, f"{name}_low", parts.text(""))
             ui.element("span").classes("ramp").style(f"background: linear-gradient(90deg, {', '.join(RAMPS[ramp])})")
-            setattr(self, f"{name}_high", text(""))
+            setattr(self, f"{name}_high", parts.text(""))
 
     async def begin(self, session: str, agent: str) -> None:
         """Shows the agent of a session with the state it is in, or an agent at a start."""
@@ -125,7 +113,7 @@ class UnknownPage:
         name = self.session.known.name if self.session is not None else agent or DEFAULT
         self.agent.offer(self.studio.agents.names() | {name: name.removeprefix("shipped:")}, name)
         await self._load()
-        every(_LOOK_SECONDS, self._look)
+        parts.every(_LOOK_SECONDS, self._look)
 
     async def _choose(self, _: str) -> None:
         self.session = None
@@ -207,7 +195,7 @@ class UnknownPage:
                 with ui.element("figure"):
                     image = ui.element("img").classes("board small")
                     image.props["src"], image.props["alt"] = picture, told[:2000]
-                    text(f"std {each.std:.3g}, mean {each.mean:.3g}", "figcaption")
+                    parts.text(f"std {each.std:.3g}, mean {each.mean:.3g}", "figcaption")
 
     def _offer_moments(self) -> None:
         maps = self.maps[self.which.value]
@@ -227,7 +215,7 @@ class UnknownPage:
         self.moment.set_visibility(len(maps) > 1)
         side = f"width: min(100%, {_SIDE if width <= height else 2 * _SIDE}px); max-width: none; height: auto"
         self.training.style(f"{side}; aspect-ratio: {width} / {height}; background: var(--soft); margin: 0 auto")
-        draw(self.training, training_map_chart(shown.values, top))
+        parts.draw(self.training, training_map_chart(shown.values, top))
         self._tell("training_legend", 0.0, top)
 
     def _chosen(self) -> JudgedMap | None:
@@ -248,7 +236,7 @@ class UnknownPage:
             made.style(f"width: min(100%, {side}px); height: auto; aspect-ratio: {width} / {height}; margin: 0 auto")
             made.style["background"] = f"var(--soft) {below} 0 0 / 100% 100%"
             made.update()
-            draw(made, map_chart(judged.map, values, ramp))
+            parts.draw(made, map_chart(judged.map, values, ramp))
             self._tell(legend, float(values.min(initial=np.inf)), float(values.max(initial=-np.inf)))
 
     def _tell(self, legend: str, low: float, high: float) -> None:

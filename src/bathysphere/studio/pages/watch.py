@@ -10,45 +10,33 @@ from nicegui.element import Element
 
 from bathysphere.domains.sokoban import Level
 from bathysphere.errors import BathysphereError
-from bathysphere.planning import BestFirstConfig, SearchConfig
+from bathysphere.planning import BestFirstConfig
 from bathysphere.planning.named import planner_name
 from bathysphere.studio.charts import actions_chart, story_chart
-from bathysphere.studio.lines import told_lines, told_marks
+from bathysphere.studio.lines import told_lines, told_marks, told_worth
+from bathysphere.studio.pages import parts
 from bathysphere.studio.pages.level_desk import LevelDesk
-from bathysphere.studio.pages.parts import (
-    STATIC,
-    Choice,
-    Slider,
-    Table,
-    button,
-    card,
-    chart,
-    copy_button,
-    draw,
-    entry,
-    every,
-    frame,
-    guarded,
-    link,
-    points_at,
-    text,
-    tick,
-)
 from bathysphere.studio.sessions import Session
 from bathysphere.studio.studio import Studio
 from bathysphere.studio.thoughts import ACTION_COLUMNS, action_rows, actions_csv, sentence, story_csv
-from bathysphere.studio.watched import MOST_EXPANSIONS, Moment, Thought
+from bathysphere.studio.watched import MOST_EXPANSIONS, WITH_PASSES, Moment, Thought
 
 PLANNERS = {"mcts": "mcts", "best-first": "best-first", "levin": "levin", "phs": "phs"}
 RISKS = ("mean_std", "mean_variance", "second_moment", "exponential", "vote", "vote_once")
 DEFAULT = "shipped:deep-sea"
-_MARKS = (
-    "Point at an action to see the line that is expected after it. A disc tells the members' mean and spread, its arc "
-    "how many of them vote for the action; the wider the halo, the less they agree which action is better."
+DOTS = (
+    "A dot is a member's estimate, the bar their mean, the band one standard deviation. The choice is orange, what "
+    "it may not choose grey."
 )
+_POINT = "Point at an action to see the line that is expected after it."
+_MARKS = (
+    f"{_POINT} A disc tells the members' mean and spread, its arc how many of them vote for the action; the wider the "
+    "halo, the less they agree which action is better."
+)
+_NO_MARKS = f"{_POINT} Its button tells the members' mean and spread."
 
 
-class Board(Element, component=str(STATIC / "board.js")):
+class Board(Element, component=str(parts.STATIC / "board.js")):
     """The world as it is, with what every action is worth, and the line that is expected."""
 
 
@@ -58,7 +46,7 @@ def register(studio: Studio) -> None:
     @ui.page("/watch")
     def watch(session: str = "", agent: str = "", seed: int = 0) -> None:
         page = WatchPage(studio)
-        every(0.01, lambda: page.begin(session, agent, seed), once=True)
+        parts.every(0.01, lambda: page.begin(session, agent, seed), once=True)
 
 
 class WatchPage:
@@ -69,10 +57,11 @@ class WatchPage:
         self.session: Session | None = None
         self.thought: Thought | None = None
         self.is_playing, self.is_busy = False, False
-        with frame("Watch", "An agent at work, and what it thinks of every step.") as beside:
+        self.worths: list[ui.label] = []  # on the buttons of actions
+        with parts.frame("Watch", "An agent at work, and what it thinks of every step.") as beside:
             with beside:
-                self.inside = link("Inside the search", "/search", classes="act")
-                self.unknown = link("What it does not know", "/unknown", classes="act")
+                self.inside = parts.link("Inside the search", "/search", classes="act")
+                self.unknown = parts.link("What it does not know", "/unknown", classes="act")
             with ui.element("div").classes("columns two"):
                 with ui.element("div").classes("stack"):
                     self._make_board()
@@ -81,7 +70,7 @@ class WatchPage:
                     self._make_thoughts()
                     self._make_settings()
                     self._make_story()
-        ui.keyboard(on_key=guarded(self._key), ignore=["input", "select", "textarea", "button"])
+        ui.keyboard(on_key=parts.guarded(self._key), ignore=["input", "select", "textarea", "button"])
 
     async def begin(self, session: str, agent: str, seed: int) -> None:
         """Shows the session that an address names, or begins one."""
@@ -98,64 +87,69 @@ class WatchPage:
                 return
         self._begun()
         await self._show()
-        every(0.5, self._follow)
+        parts.every(0.5, self._follow)
 
     def _make_board(self) -> None:
-        with card():
-            self.problem = text("", "p", "bad")
+        with parts.card():
+            self.problem = parts.text("", "p", "bad")
             self.board = Board()
             self.board.props.update({"alt": "The world as it is now", "on": True, "marks": [], "lines": {}})
-            self.board.on("play", guarded(lambda event: self._do(partial(_play, int(event.args)))))
-            self.status = text("", "p", "said")
+            self.board.on("play", parts.guarded(lambda event: self._do(partial(_play, int(event.args)))))
+            self.status = parts.text("", "p", "said")
             self.status.props["role"] = "status"
-            self.remark = text("", "p", "muted")
+            self.remark = parts.text("", "p", "muted")
             with ui.element("div").classes("row-of middle"):
-                button("Restart", lambda: self._do(lambda s: s.watched.restart()))
-                button("Back", lambda: self._do(lambda s: s.watched.back()))
-                button("Step", self._step, main=True)
-                self.play = button("Play", self._toggle)
-                self.speed = Slider("Steps a second", 0.5, 20, 0.5, 4, None)
-                tick("Values on the board", True, self._show_values)
-            text("Play yourself", "h2")
+                parts.button("Restart", lambda: self._do(lambda s: s.watched.restart()))
+                parts.button("Back", lambda: self._do(lambda s: s.watched.back()))
+                self.step = parts.button("Step", self._step, main=True)
+                self.play = parts.button("Play", self._toggle)
+                self.speed = parts.Slider("Steps a second", 0.5, 20, 0.5, 4, None)
+                with ui.element("div") as self.on_board:
+                    parts.tick("Values on the board", True, self._show_values)
+            parts.text("Play yourself", "h2")
             self.buttons = ui.element("div").classes("row-of middle")
-            text(_MARKS, "p", "muted")
+            self.about = parts.text(_POINT, "p", "muted")
             note = "Keys: n steps, b goes back, space plays and pauses; arrows and digits are your own steps."
-            text(note, "p", "muted")
+            parts.text(note, "p", "muted")
 
     def _make_start(self) -> None:
-        with card("Agent and start"):
+        with parts.card("Agent and start"):
             with ui.element("div").classes("row-of"):
                 names = self.studio.agents.names()
-                self.agent = Choice("Agent", names, DEFAULT, lambda name: self._begin(name, 0, None))
-                self.seed = entry("Seed of the start", "0", on_enter=self._new_start)
-                button("New start", self._new_start)
+                self.agent = parts.Choice("Agent", names, DEFAULT, lambda name: self._begin(name, 0, None))
+                self.seed = parts.entry("Seed of the start", "0", on_enter=self._new_start)
+                parts.button("New start", self._new_start)
             self.desk = LevelDesk(self.studio, self._play_level)
 
     def _make_thoughts(self) -> None:
-        with card("What it thinks"):
-            self.told = text("Loading the agent and planning ...", "p", "said")
-            self.dots = chart("Every member's estimate of every action", {}, height=230)
-            self.actions = Table("The actions and their numbers", ACTION_COLUMNS, pointing=True)
+        with parts.card("What it thinks", DOTS):
+            self.told = parts.text("Loading the agent and planning ...", "p", "said")
+            self.dots = parts.chart("Every member's estimate of every action", {}, height=230)
+            self.actions = parts.Table("The actions and their numbers", ACTION_COLUMNS, pointing=True)
             with ui.element("div").classes("row-of"):
-                copy_button(lambda: actions_csv(self.thought))
+                parts.copy_button(lambda: actions_csv(self.thought))
 
     def _make_settings(self) -> None:
-        with card("How it plans", "A change is planned at once."):
+        with parts.card("How it plans", "A change is planned at once."):
             with ui.element("div").classes("row-of"):
-                self.planner = Choice("Planner", PLANNERS, "mcts", lambda name: self._change(planner=name))
-                self.budget = Slider("Passes", 1, 200, 1, 10, self._change_budget)
+                self.planner = parts.Choice("Planner", PLANNERS, "mcts", lambda name: self._change(planner=name))
+                self.budget = parts.Slider("Passes", 1, 200, 1, 10, self._change_budget)
             with ui.element("div").classes("row-of"):
-                self.risk = Choice("Risk measure", {r: r for r in RISKS}, RISKS[0], lambda r: self._change(risk=r))
-                self.kappa = entry("κ (weight of uncertainty)", "0", on_enter=self._set_kappa)
-                button("Set κ", self._set_kappa)
-                button("κ = 0", lambda: self._change(risk_coef=0.0))
-                button("As trained", self._as_trained)
+                self.risk = parts.Choice(
+                    "Risk measure", {r: r for r in RISKS}, RISKS[0], lambda r: self._change(risk=r)
+                )
+                self.kappa = parts.entry("κ (weight of uncertainty)", "0", on_enter=self._set_kappa)
+                parts.button("Set κ", self._set_kappa)
+                parts.button("κ = 0", lambda: self._change(risk_coef=0.0))
+                parts.button("As trained", self._as_trained)
 
     def _make_story(self) -> None:
-        with card("The episode so far", "What the next step was worth, and by how much members differed about it."):
-            self.story = chart("Value and disagreement at every step", {}, height=190)
+        with parts.card(
+            "The episode so far", "What the next step was worth, and by how much members differed about it."
+        ):
+            self.story = parts.chart("Value and disagreement at every step", {}, height=190)
             with ui.element("div").classes("row-of"):
-                copy_button(lambda: story_csv(self._story(), self._names()))
+                parts.copy_button(lambda: story_csv(self._story(), self._names()))
 
     def _story(self) -> dict[int, Moment]:
         return {} if self.session is None else self.session.watched.story
@@ -192,9 +186,13 @@ class WatchPage:
             state = watched.episode.states[0].reshape(watched.agent.domain.shape)  # type: ignore[attr-defined]
             self.desk.show(state)
         self.buttons.clear()
+        self.worths = []
         with self.buttons:
             for number, name in enumerate(watched.agent.domain.action_names[:32]):
-                points_at(button(name, partial(self._do, partial(_play, number))), number)
+                made = parts.button(name, partial(self._do, partial(_play, number)), label=name)
+                parts.points_at(made, number)
+                with made:
+                    self.worths.append(parts.text("", "span", "note"))
         self._show_settings()
 
     def _show_settings(self) -> None:
@@ -202,9 +200,10 @@ class WatchPage:
         settings = self.session.watched.settings
         name = planner_name(settings)
         self.planner.offer(PLANNERS | {name: name}, name)
-        is_mcts = isinstance(settings, SearchConfig)
-        self.budget._props["label"] = "Passes" if is_mcts else "Expansions"
-        if isinstance(settings, SearchConfig):
+        has_passes = isinstance(settings, WITH_PASSES)
+        self.budget._props["label"] = "Passes" if has_passes else "Expansions"
+        self.budget.set_visibility(has_passes or isinstance(settings, BestFirstConfig))
+        if isinstance(settings, WITH_PASSES):
             self.budget.range(1, max(200, settings.passes), settings.passes)
         elif isinstance(settings, BestFirstConfig):
             self.budget.range(1, max(MOST_EXPANSIONS, settings.max_expansions), settings.max_expansions)
@@ -221,6 +220,8 @@ class WatchPage:
         watched = session.watched
         self.status.set_text(_status(session))
         self.remark.set_text(watched.remark)
+        parts.enabled(self.step, not watched.episode.over)
+        parts.enabled(self.play, not watched.episode.over)
         if watched.episode.over:
             self.thought = None
             self.told.set_text("The episode is over.")
@@ -229,12 +230,12 @@ class WatchPage:
             self.told.set_text(sentence(self.thought, watched.agent.domain.action_names))
         session.thought = self.thought
         self._show_board()
-        draw(self.story, story_chart(watched.story, self._names()))
+        parts.draw(self.story, story_chart(watched.story, self._names()))
         report = None if self.thought is None else self.thought.report
         self.dots.set_visibility(report is not None)
         if report is not None:
             self.dots.style(f"height: {max(170, 44 * min(len(report.q), 24) + 50)}px")
-            draw(self.dots, actions_chart(report))
+            parts.draw(self.dots, actions_chart(report))
         self.actions.show(action_rows(self.thought))
         self.actions.set_visibility(report is not None)
 
@@ -249,6 +250,11 @@ class WatchPage:
             lines = told_lines(thought.graph, thought.lines(), session.watched.agent.domain, address)
             marks = [] if thought.report is None else told_marks(thought.report, lines)
             props |= {"lines": lines, "marks": marks, "chosen": thought.choice}
+            self.on_board.set_visibility(bool(marks))
+            self.about.set_text(_POINT if thought.report is None else _MARKS if marks else _NO_MARKS)
+        report = None if thought is None or props["marks"] else thought.report
+        for action, label in enumerate(self.worths):
+            label.set_text("" if report is None else told_worth(report, action))
         self.board.props.update(props)
         self.board.update()
 
@@ -285,7 +291,7 @@ class WatchPage:
         self.is_playing = not self.is_playing
         self.play.default_slot.children[0].set_text("Pause" if self.is_playing else "Play")  # type: ignore[attr-defined]
         if self.is_playing:
-            self.timer = every(1 / self.speed.value, self._go_on)
+            self.timer = parts.every(1 / self.speed.value, self._go_on)
 
     async def _go_on(self) -> None:
         is_over = self.session is None or self.session.watched.episode.over
@@ -323,8 +329,8 @@ class WatchPage:
             self._show_settings()
 
     async def _change_budget(self, value: float) -> None:
-        is_mcts = self.session is not None and isinstance(self.session.watched.settings, SearchConfig)
-        await self._change(**{"passes" if is_mcts else "max_expansions": int(value)})
+        has_passes = self.session is not None and isinstance(self.session.watched.settings, WITH_PASSES)
+        await self._change(**{"passes" if has_passes else "max_expansions": int(value)})
 
     async def _set_kappa(self) -> None:
         told = str(self.kappa.props["value"]).strip().replace(",", ".")

@@ -26,7 +26,7 @@ export default {
         </svg>
       </div>
       <p v-if="line" class="line"><b>{{ shown === pointed ? "After that step:" : "It expects:" }}</b> {{ line.text }}</p>
-      <div v-if="line && line.pictures.length" class="strip">
+      <div v-if="line && line.pictures.length" class="strip" tabindex="0" role="region" aria-label="The line in pictures">
         <figure v-for="(picture, i) in line.pictures" :key="i">
           <img :src="picture" :alt="'in ' + line.steps[i] + ' steps'" loading="lazy">
           <figcaption>{{ line.steps[i] }}</figcaption>

@@ -18,11 +18,12 @@ export default {
               @mouseenter="pointing && pointAt(+r.key)" @mouseleave="pointing && pointAt(null)">
             <td v-if="choosable"><input type="checkbox" :checked="r.chosen" :aria-label="'compare ' + r.key"
                 @change="$emit('choose', { key: r.key, on: $event.target.checked })"></td>
-            <td v-for="c in columns" :key="c.name" :class="c.align">
+            <td v-for="(c, i) in columns" :key="c.name" :class="c.align">
               <span v-if="c.dot && r.colour" class="dot" :style="{ background: r.colour }" aria-hidden="true"></span>
               <button v-if="c.opens" type="button" class="link" @click="$emit('open', r.key)">{{ r[c.name] }}</button>
               <span v-else-if="c.tag" class="tag" :class="r.tone">{{ r[c.name] }}</span>
               <template v-else>{{ r[c.name] }}</template>
+              <span v-if="i === 0 && r.note" class="note">{{ r.note }}</span>
             </td>
           </tr>
         </tbody>

@@ -1,4 +1,4 @@
-"""What really happens: the one place where planners that do not look ahead by the rules ask the world for a step."""
+"""What really happens: the one place where a world is asked for a step, and chance decides if there is any in it."""
 
 from __future__ import annotations
 
