@@ -233,7 +233,7 @@ def test_what_networks_cannot_do_is_refused(preset, changes, sentence):
 
 def test_best_first_refuses_a_model_learnt_while_acting():
     config = replace(override(find_preset("sokoban"), {"model": "network"}), search=BestFirstConfig())
-    with pytest.raises(BathysphereError, match="leave out best-first"):
+    with pytest.raises(BathysphereError, match="not best-first"):
         make_trainer(config)
 
 

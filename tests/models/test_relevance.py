@@ -234,3 +234,43 @@ def test_worlds_that_it_cannot_predict_are_refused():
         RelevanceModel(from_gymnasium(gymnasium.make("MountainCar-v0")), 1, 1.0, 0)
     with pytest.raises(BathysphereError, match="at most 256"):
         model_of(state_size=257)
+
+
+def test_a_byte_that_hardly_varied_draws_no_others_in():
+    """Bytes 0 and 1 are a place; byte 2 varied in few places, one of them disputed; byte 3 goes with it by accident."""
+    rng = np.random.default_rng(0)
+    states = np.zeros((1200, 4), np.uint8)
+    states[:, :2] = rng.integers(10, size=(1200, 2))
+    states[:, 3] = rng.integers(2, size=1200)
+    kinds = states[:, 0].astype(np.int64) * 10 + states[:, 1]
+    strange = np.flatnonzero((states[:, :2] == 5).all(axis=1))[:6]
+    states[strange, 2] = states[strange, 3] = 1
+    kinds[strange] = 100
+    assert chooser.relevant_bytes(states, np.zeros(1200, np.int64), kinds) == [0, 1, 2]
+
+
+def test_the_treasure_is_found_without_rules_in_a_small_world():
+    """Toy Montezuma's four rooms: the plans lead to what is not known, and a resumed run goes on bit for bit."""
+    config = override(find_preset("toy-montezuma-unknown"), {"domain": {"map": "four-rooms"}, "seed": 3})
+    whole, first, rest = (make_trainer(config) for _ in range(3))
+    for _ in range(333):
+        first.advance()
+    rest.load_state_dict(first.state_dict())
+    for trainer, steps in ((whole, 3000), (rest, 3000 - 333)):
+        solved = [any(episode.solved for episode in trainer.advance()) for _ in range(steps)]
+        assert any(solved)
+    assert whole.progress.env_steps == 3000
+    one, other = whole.state_dict(), rest.state_dict()
+    assert one.keys() == other.keys()
+    for name, array in one.items():
+        assert (array == other[name]).all() or name.endswith("seconds") or ".store." in name, name
+
+
+def test_deep_sea_is_solved_by_going_where_nothing_is_known():
+    config = override(
+        find_preset("deep-sea-memory"), {"domain": {"size": 8}, "search": {"name": "replan", "risk_coef": 5.0}}
+    )
+    trainer = make_trainer(config)
+    episodes = [episode for _ in range(400) for episode in trainer.advance()]
+    assert sum(episode.solved for episode in episodes[-20:]) >= 19
+    assert trainer.model.num_known <= 8 * 9

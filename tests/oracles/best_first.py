@@ -6,6 +6,9 @@ One search over a world that is given as functions of a state's key:
     evaluate(key)    -> list of members' values
     log_policy(key)  -> list over actions of logarithmic probabilities; None if no policy is used
     is_hopeless(key) -> whether to leave the state out
+    unknown(key)     -> list over actions of members' values of what is not known, or None where the answer is
+
+What is not known is a state with the key of the one before.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 SOLVED, EXHAUSTED, EXPANSIONS, STATES = "solution", "no state left", "max_expansions", "max_states"
+UNKNOWN = "the unknown"
 
 
 class Way(NamedTuple):
@@ -40,6 +44,7 @@ class OracleState:
     value: float = 0.0
     priority: float = 0.0
     is_expanded: bool = False
+    is_unknown: bool = False
     children: list[OracleState] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
 
@@ -57,18 +62,22 @@ class OracleSearch:
         evaluate: Callable[[bytes], list[float]],
         log_policy: Callable[[bytes], list[float]] | None,
         is_hopeless: Callable[[bytes], bool],
+        unknown: Callable[[bytes], list[list[float] | None]] | None = None,
+        depth: int = 0,
     ) -> None:
         self.config, self.max_steps, self.goal = config, max_steps, goal
         self.successors, self.evaluate, self.log_policy = successors, evaluate, log_policy
-        self.is_hopeless = is_hopeless
-        self.states: dict[bytes, OracleState] = {}  # in order of birth
+        self.is_hopeless, self.unknown = is_hopeless, unknown
+        self.states: dict[bytes, OracleState] = {}  # in order of birth; the unknown under a longer key
         self.open: list[OracleState] = []
         self.best: OracleState | None = None
         self.solution: OracleState | None = None
         self.ended_by = ""
         self.num_expansions = self.num_model_calls = self.num_evaluations = 0
         self.expanded: list[OracleState] = []  # in order, again and again if re-opened
-        self.start = self.create(start, Way(None, -1, 0, 0.0, 1.0, 0.0), False, False)
+        self.start = self.create(
+            start, Way(None, -1, depth, 0.0, math.prod([config.discount] * depth), 0.0), False, False
+        )
         self.open_if_promising(self.start)
         self.judge()
 
@@ -83,7 +92,12 @@ class OracleSearch:
         fresh = []
         for state in pending:
             self.num_model_calls += 1
+            unknown = self.unknown(state.key) if self.unknown else None
             for action, (key, reward, terminal, solved) in enumerate(self.successors(state.key)):
+                if unknown is not None and unknown[action] is not None:
+                    state.rewards.append(0.0)
+                    state.children.append(self.open_unknown(state, action, unknown[action]))
+                    continue
                 state.rewards.append(reward)
                 way = self.way_through(state, action)
                 if key in self.states:
@@ -102,6 +116,9 @@ class OracleSearch:
             # Of equals the deeper, then the older one.
             state = min(self.open, key=lambda state: (state.priority, -state.way.depth, state.birth))
             self.open.remove(state)
+            if state.is_unknown:
+                self.solution = state
+                return None
             self.expanded.append(state)
             self.num_expansions += 1
             if not state.is_expanded:
@@ -149,12 +166,24 @@ class OracleSearch:
             return
         assert state.members is None, "a state is evaluated once"
         self.num_evaluations += 1
-        state.members = self.evaluate(state.key)
+        self.open_with(state, self.evaluate(state.key))
+
+    def open_unknown(self, state: OracleState, action: int, members: list[float]) -> OracleState:
+        """Opens what nobody knows of an action in a state."""
+        way = self.way_through(state, action)
+        unknown = OracleState(state.key, len(self.states), way, True, False, is_unknown=True)
+        self.states[state.key + bytes([action]) + b"?"] = unknown
+        self.open_with(unknown, members)
+        return unknown
+
+    def open_with(self, state: OracleState, members: list[float]) -> None:
+        """Opens a state with its members' values."""
+        state.members = members
         mean = sum(state.members) / len(state.members)
         variance = sum((member - mean) * (member - mean) for member in state.members) / len(state.members)
         state.value = mean + self.config.risk_coef * math.sqrt(variance)
         state.priority = self.priority(state.way, state.value)
-        if state.way.depth < self.max_steps:
+        if state.way.depth < self.max_steps or state.is_unknown:
             self.open.append(state)
         if state is not self.start and (self.best is None or state.value > self.best.value):
             self.best = state
@@ -176,7 +205,7 @@ class OracleSearch:
     def judge(self) -> None:
         """Ends the search if there is a reason."""
         if self.solution is not None:
-            self.ended_by = SOLVED
+            self.ended_by = UNKNOWN if self.solution.is_unknown else SOLVED
         elif not self.open:
             self.ended_by = EXHAUSTED
         elif self.num_expansions >= self.config.max_expansions:

@@ -72,8 +72,7 @@ def relevant_bytes(steps, enough, tolerance):
         return not any(matters(chosen, b) for b in varies if b not in chosen)
 
     chosen = []
-    while not suffices(chosen):
-        others = [b for b in varies if b not in chosen]
+    while others := [b for b in varies if b not in chosen and matters(chosen, b)]:
         chosen.append(min(others, key=lambda b: (disagreement([*chosen, b]), b)))
     while spare := [b for b in chosen if suffices([c for c in chosen if c != b])]:
         chosen.remove(min(spare, key=lambda b: (len(places([c for c in chosen if c != b])), -b)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bathysphere.domains.base import PartialModel
 from bathysphere.planning import BestFirst, BestFirstConfig, Episode
 from bathysphere.planning.best_first.invariants import check_store
 from bathysphere.planning.best_first.store import ENDED_BY, chain_of
@@ -71,8 +72,21 @@ def rules_of(model):
     return successors
 
 
-def make_twin(planner: BestFirst, slot: int) -> OracleSearch:
-    """Returns the twin of the search that has just begun in `slot`."""
+def unknown_to(model):
+    """Returns what a model says about the unknown as plain data; None if it knows everything."""
+    if not isinstance(model, PartialModel):
+        return None
+
+    def unknown(key):
+        imagined = model.imagine(np.frombuffer(key, np.uint8)[None])
+        members = imagined.values[0].tolist()
+        return [None if known else told for known, told in zip(imagined.is_known[0], members, strict=True)]
+
+    return unknown
+
+
+def make_twin(planner: BestFirst, slot: int, depth: int = 0) -> OracleSearch:
+    """Returns the twin of the search that has just begun in `slot`, `depth` steps into its episode."""
     domain, values, config = planner.domain, planner.values, planner.config
 
     def row(key):
@@ -91,6 +105,8 @@ def make_twin(planner: BestFirst, slot: int) -> OracleSearch:
         evaluate=lambda key: values.evaluate(domain.observe(row(key)))[0].tolist(),
         log_policy=log_policy if config.order in ("levin", "phs") else None,
         is_hopeless=lambda key: bool(config.prune and hasattr(domain, "hopeless") and domain.hopeless(row(key))[0]),
+        unknown=unknown_to(planner.model),
+        depth=depth,
     )
 
 
@@ -100,7 +116,7 @@ def assert_same(planner: BestFirst, slot: int, twin: OracleSearch) -> None:
     chain = chain_of(store, slot)
     records, theirs = store.records[chain], list(twin.states.values())
     number = {int(record): k for k, record in enumerate(chain)} | {-1: -1}
-    assert planner._words.states(store.words[chain]).tobytes() == b"".join(twin.states)
+    assert planner._words.states(store.words[chain]).tobytes() == b"".join(state.key for state in theirs)
 
     def births(states: list[OracleState | None]):
         return [-1 if state is None else state.birth for state in states]
@@ -130,7 +146,7 @@ def assert_same(planner: BestFirst, slot: int, twin: OracleSearch) -> None:
 
 def assert_same_episode(episode: Episode, twin: OracleSearch, domain) -> dict[str, int]:
     """Asserts that an episode is what comes of the twin's plan in the domain; returns where the twin's model erred."""
-    errors = dict.fromkeys(MODEL_ERRORS, 0)
+    errors = dict.fromkeys((*MODEL_ERRORS, "unknown"), 0)
     keys, actions, rewards, solved, truncated = [], [], [], False, True
     for state, action in twin.plan() or [(twin.start, 0)]:
         key, reward, terminal, solved = rules_of(domain)(state.key)[action]
@@ -138,6 +154,9 @@ def assert_same_episode(episode: Episode, twin: OracleSearch, domain) -> dict[st
         if not state.children:  # the start was not even expanded
             break
         predicted = state.children[action]
+        if predicted.is_unknown:
+            errors["unknown"] += 1
+            break
         errors["wrong_reward"] += state.rewards[action] != reward
         errors["false_end"] += predicted.terminal and not terminal
         errors["missed_end"] += terminal and not predicted.terminal
@@ -161,7 +180,7 @@ def search_in_lockstep(
     starts = all_starts(domain) if starts is None else starts
     planner = BestFirst(domain, values, config, batch=batch, num_episodes=num_episodes, starts=starts, model=model)
     running, done = {slot: make_twin(planner, slot) for slot in np.flatnonzero(planner.active).tolist()}, []
-    errors = dict.fromkeys(MODEL_ERRORS, 0)
+    errors = dict.fromkeys((*MODEL_ERRORS, "unknown"), 0)
     while running:
         planner.plan()
         check_store(planner.store)
@@ -184,6 +203,7 @@ def search_in_lockstep(
     assert len(done) == num_episodes
     assert planner.work.network_calls == sum(twin.num_evaluations for twin in done)
     assert planner.work.model_calls == sum(twin.num_model_calls for twin in done)
+    assert planner.work.unknown_steps == errors.pop("unknown")
     assert planner.work.model_errors == errors
     return planner, done
 

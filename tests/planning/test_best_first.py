@@ -1,5 +1,7 @@
 """Best-first search against its plain-Python twin after every round, and in compiled code against Python."""
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from bathysphere.planning.best_first.store import allocate, grown
 from bathysphere.planning.graph.risk import separable
 from bathysphere.planning.planner import MODEL_ERRORS, play_all
 from bathysphere.values import Ensemble, OptimiserConfig, ValuesConfig
+from tests.models.test_memory import memory_of
 from tests.oracles.compiled_graph import CompiledGraph
 from tests.oracles.random_graph import RandomGraph, TableValues
 from tests.planning.best_first_lockstep import Guided, Perilous, all_starts, draw, search_in_lockstep, told
@@ -364,3 +367,25 @@ def test_numbers_that_are_not_finite(compiled):
             planner.step()
     with pytest.raises(BathysphereError, match=NOT_FINITE):
         BestFirst(domain, make_values([np.nan, 0.0, 0.0]))
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("order", ["steps", "value"])
+@pytest.mark.parametrize(
+    "options", [{"weight": 0.0}, {"width": 3, "risk_coef": -2.0}, {"reopen": True, "max_steps": 5}]
+)
+def test_a_model_that_does_not_know_everything(order, options, small_store):
+    """Plans lead into the unknown, or stop before it; what it turns out to be is no error."""
+    ended = set()
+    num_unknown = 0
+    for seed in range(NUM_GRAPHS):
+        domain, values = draw(seed)
+        rng = np.random.default_rng(seed)
+        tried = rng.random(domain.target.shape) < rng.choice([0.3, 0.8])
+        model = memory_of(domain, tried, num_members=values.num_members)
+        config = BestFirstConfig(order=order, discount=0.9, risk_coef=1.5)
+        planner, twins = search_in_lockstep(domain, values, replace(config, **options), model=model)
+        ended |= {twin.ended_by for twin in twins}
+        num_unknown += planner.work.unknown_steps
+    assert "the unknown" in ended
+    assert num_unknown

@@ -39,7 +39,7 @@ class RunOptions(RunConfig):
     config: Path | None = None
     """A file with fields of the config, as a run's config.json has them: .json, .toml or .yaml. Flags go before it."""
     planner: str | None = None
-    """Plan with another planner than the preset's: mcts, best-first, levin, phs, expectimax or none. Its
+    """Plan with another planner than the preset's: mcts, best-first, levin, phs, replan, expectimax or none. Its
     options are then --search...."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
     """Print one JSON object on stdout, and nothing else."""

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bathysphere.config.run import MEMORY, RunConfig, StopConfig
+from bathysphere.config.run import MEMORY, RELEVANCE, RunConfig, StopConfig
 from bathysphere.domains import DeepSeaConfig, SokobanConfig, ToyMontezumaConfig
 from bathysphere.domains.sokoban import GeneratorConfig
 from bathysphere.errors import BathysphereError, unknown_name
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.masks import MaskConfig
 from bathysphere.learning.replay import ReplayConfig
-from bathysphere.planning import NoPlannerConfig, PlannerSettings, SearchConfig
+from bathysphere.planning import NoPlannerConfig, PlannerSettings, ReplanConfig, SearchConfig
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
 
@@ -96,6 +96,20 @@ def _toy_montezuma() -> RunConfig:
     config = _paper_toy_montezuma()
     search = _search(config, risk_coef=5.0, final_ties="random", merge_nodes=True, dead_end_value=0.0)
     return replace(config, batch=64, search=search)
+
+
+def _toy_montezuma_unknown() -> RunConfig:
+    """Toy Montezuma without its rules: every plan leads to what a memory that generalises does not know yet."""
+    return RunConfig(
+        steps=1_200_000,
+        batch=1,
+        domain=ToyMontezumaConfig(max_steps=300),
+        model=RELEVANCE,
+        search=ReplanConfig(risk_coef=5.0, discount=0.9),
+        values=ValuesConfig(network="mlp", num_members=10, hidden=(16,)),
+        optimiser=OptimiserConfig(name="adam"),
+        learning=LearningConfig(target="lookahead", steps_per_update=100.0, batch_size=8, mask=MaskConfig(kind="none")),
+    )
 
 
 def _paper_toy_montezuma() -> RunConfig:
@@ -383,6 +397,7 @@ PRESETS: dict[str, Callable[[], RunConfig]] = {
     "paper/deep-sea-no-ensemble": _paper_deep_sea_no_ensemble,
     "paper/deep-sea-kappa-0": _paper_deep_sea_kappa_0,
     "toy-montezuma": _toy_montezuma,
+    "toy-montezuma-unknown": _toy_montezuma_unknown,
     "paper/toy-montezuma": _paper_toy_montezuma,
     "paper/toy-montezuma-no-ensemble": _paper_toy_montezuma_no_ensemble,
     "paper/toy-montezuma-kappa-0": _paper_toy_montezuma_kappa_0,

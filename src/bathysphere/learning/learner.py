@@ -64,12 +64,14 @@ class Learner(ABC):
     ) -> None:
         self.domain, self.values, self.search, self.learning = domain, values, search, learning
         self.model: Model = domain if model is None else model
-        if isinstance(self.model, LearningModel) and isinstance(search, BestFirstConfig):
+        if isinstance(self.model, LearningModel) and type(search) is BestFirstConfig:
             raise BathysphereError(
-                "A model that is learnt while acting needs a planner that plans every step; leave out best-first."
+                "A model that is learnt while acting needs a planner that plans again when things turn out otherwise: "
+                "mcts or replan, not best-first."
             )
         # Found out once: to ask an object what it offers takes as long as to remember an episode.
-        learns_from_episodes = isinstance(self.model, LearningModel) and not isinstance(self.model, AskedModel)
+        self._asked_model = self.model if isinstance(self.model, AskedModel) else None
+        learns_from_episodes = isinstance(self.model, LearningModel) and self._asked_model is None
         self._learning_model = cast(LearningModel, self.model) if learns_from_episodes else None
         usual = search.max_steps or domain.max_steps
         self.max_steps = min(learning.max_steps or usual, usual)  # of one episode
@@ -106,7 +108,7 @@ class Learner(ABC):
 
     def columns(self) -> dict[str, Any]:
         """Returns columns for a row of the metrics about how episodes are played; called once for each row."""
-        return graph_errors(self.model, self.domain) if isinstance(self.model, AskedModel) else {}
+        return {} if self._asked_model is None else graph_errors(self._asked_model, self.domain)
 
     def close(self) -> None:  # noqa: B027 (most have nothing to end)
         """Ends whatever plays episodes elsewhere."""

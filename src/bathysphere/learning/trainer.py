@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import AskedModel, Domain, Model
+from bathysphere.domains.base import Domain, Model
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.learner import Learner
 from bathysphere.planning import Episode, PlannerSettings, Pool
@@ -71,10 +71,10 @@ class Trainer(Learner):
         after = self.pool.work
         self.progress.env_steps += after.steps - before.steps
         self._imagine(after.model_calls - before.model_calls)
-        if isinstance(self.model, AskedModel):
+        if self._asked_model is not None:
             began = time.perf_counter()
             for made in self.pool.made():
-                self.model.learn(*made)
+                self._asked_model.learn(*made)
             self.learning_seconds += time.perf_counter() - began
         self._take(episodes)
         return episodes

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Imagined, States, Successors
+from bathysphere.models.row_index import RowIndex
 from bathysphere.models.unknown import UnknownValues
 from bathysphere.storage.state import Arrays, require
 
@@ -27,15 +28,14 @@ class MemoryModel:
 
     def __init__(self, state_size: int, num_actions: int, num_members: int, spread: float, seed: int) -> None:
         self._unknown = UnknownValues(num_actions, num_members, spread, seed)
-        self._row: dict[bytes, int] = {}  # of each state seen
-        self._seen: States = np.zeros((_FIRST_ROOM, state_size), np.uint8)  # these states
+        self._index = RowIndex(state_size)  # of the states seen
         self._known = np.zeros((_FIRST_ROOM, num_actions), np.bool_)
         self._outcomes = Successors(*map(np.zeros_like, Successors.empty(_FIRST_ROOM, num_actions, state_size)))
 
     @property
     def num_known(self) -> int:
         """Pairs of state and action whose outcome is known."""
-        return int(np.count_nonzero(self._known[: len(self._row)]))
+        return int(np.count_nonzero(self._known[: len(self._index)]))
 
     def successors(self, states: States) -> Successors:
         """Returns what is known of `states`, uint8 [n, S]; what is not known stays where it is."""
@@ -49,7 +49,7 @@ class MemoryModel:
     def _recall(self, states: States) -> tuple[Successors, NDArray[np.bool_]]:
         """Returns what has happened in `states`, and which of it has."""
         answer = Successors.empty(len(states), self._known.shape[1], states.shape[1])
-        rows = np.array([self._row.get(state.tobytes(), -1) for state in states], np.int64)
+        rows = self._index.find(states)
         is_known = self._known[rows] & (rows >= 0)[:, None]
         part: Any
         remembered: Any
@@ -62,11 +62,8 @@ class MemoryModel:
 
     def learn(self, states: States, actions: NDArray[np.integer], outcomes: Successors) -> None:
         """Remembers steps: `actions` [n] in `states`, uint8 [n, S], had `outcomes`, arrays without an action axis."""
-        rows = np.empty(len(states), np.int64)
-        for k, state in enumerate(states):
-            rows[k] = self._row.setdefault(state.tobytes(), len(self._row))
-        self._make_room(len(self._row))
-        self._seen[rows] = states
+        rows = self._index.add(states)
+        self._make_room(len(self._index))
         self._known[rows, actions] = True
         remembered: Any
         for remembered, part in zip(self._outcomes, outcomes, strict=True):
@@ -83,15 +80,15 @@ class MemoryModel:
             larger[:room] = array
             return larger
 
-        self._seen, self._known = grown(self._seen), grown(self._known)
+        self._known = grown(self._known)
         self._outcomes = Successors(*(grown(part) for part in self._outcomes))
 
     def state_dict(self) -> Arrays:
         """Returns everything remembered."""
-        used = len(self._row)
+        used = len(self._index)
         outcomes = {name: part[:used].copy() for name, part in self._outcomes._asdict().items()}
         return {
-            "seen": self._seen[:used].copy(),
+            "seen": self._index.rows.copy(),
             "known": self._known[:used].copy(),
             "spread": np.array(self._unknown.spread),
             **outcomes,
@@ -110,9 +107,9 @@ class MemoryModel:
             np.isfinite(state["rewards"]).all() and np.isfinite(state["spread"]), "a remembered number is not finite"
         )
         self._unknown.spread = float(state["spread"])
-        self._row = {row.tobytes(): number for number, row in enumerate(seen)}
+        self._index = RowIndex(seen.shape[1])
+        self._index.add(seen)
         self._make_room(len(seen))
-        self._seen[: len(seen)] = seen
         self._known[: len(seen)] = state["known"]
         for name, part in self._outcomes._asdict().items():
             part[: len(seen)] = state[name]

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from bathysphere.domains.base import Domain, Imagined, States, Successors, as_rows
 from bathysphere.models.memory import MemoryModel
 from bathysphere.models.predictable import check_predictable
+from bathysphere.models.relevance_kernels import Places, Steps, answer, join
 from bathysphere.models.relevant_bytes import relevant_bytes
+from bathysphere.models.row_index import RowIndex
 from bathysphere.storage.state import Arrays, require
 
 _SOON = 32  # further steps remembered, after which it is asked again which bytes matter
@@ -51,30 +53,20 @@ class RelevanceModel(MemoryModel):
     def imagine(self, states: States) -> Imagined:
         """Returns what is known of `states`, uint8 [n, S], and what the rest is worth to each member."""
         self.asked = states = as_rows(states, len(self._values_seen))
-        answer, is_known = self._recall(states)
-        places = np.array([self._place.get(key.tobytes(), -1) for key in states[:, self._relevant]], np.int64)
-        is_familiar = self._values_seen[np.arange(states.shape[1]), states].all(axis=1) & (places >= 0)
-        first = self._first[places]
-        believed = is_familiar[:, None] & (first >= 0) & ~self._is_disputed[places] & ~is_known
-        others, number = states[:, None, self._others], np.arange(len(self._others))
-        bits = self._tested[places[:, None, None], np.arange(first.shape[1])[:, None], number, others >> 3]
-        believed &= (bits >> (others & 7) & 1).astype(np.bool_).all(axis=2) | ~self._does_nothing[places]
-        rows, actions = np.nonzero(believed)
-        like = first[rows, actions]
-        answer.states[rows, actions] = states[rows] + self._changes(like, actions)
-        part: Any
-        remembered: Any
-        for part, remembered in zip(answer[1:], self._outcomes[1:], strict=True):
-            part[rows, actions] = remembered[like, actions]
-        is_known |= believed
-        return Imagined(answer, is_known, self._unknown.where(~is_known, states))
+        told = Successors.empty(len(states), self._known.shape[1], states.shape[1])
+        is_known = np.empty(told.rewards.shape, np.bool_)
+        where = self._index.find(states), self._place.find(states[:, self._relevant])
+        answer(self._steps, self._places, self._others, self._values_seen, states, *where, is_known, *told)
+        return Imagined(told, is_known, self._unknown.where(~is_known, states))
 
     def learn(self, states: States, actions: NDArray[np.integer], outcomes: Successors) -> None:
         """Remembers steps: `actions` [n] in `states`, uint8 [n, S], had `outcomes`, arrays without an action axis."""
-        _, was_known = self._recall(states)
+        rows = self._index.find(states)
+        is_new = ~((rows >= 0) & self._known[rows, actions])
+        if not is_new.any():
+            return
         super().learn(states, actions, outcomes)
-        is_new = ~was_known[np.arange(len(states)), actions]
-        rows = np.array([self._row[state.tobytes()] for state in states[is_new]], np.int64)
+        rows = self._index.find(states[is_new])
         varied = (self._values_seen.sum(axis=1) > 1).sum()
         self._values_seen[np.arange(states.shape[1]), states] = True
         varies_more = (self._values_seen.sum(axis=1) > 1).sum() > varied
@@ -87,67 +79,36 @@ class RelevanceModel(MemoryModel):
     def _choose(self) -> None:
         """Asks again which bytes matter. Mutates: all that follows from that."""
         rows, actions = np.nonzero(self._known)
-        about = np.column_stack([part[rows, actions] for part in self._outcomes[1:]])
-        kinds = np.unique(np.column_stack([self._changes(rows, actions), about]), axis=0, return_inverse=True)[1]
+        seen = self._index.rows[rows]
+        about = [part[rows, actions] for part in self._outcomes[1:]]
+        did = np.column_stack([self._outcomes.states[rows, actions] - seen, *about])
+        kinds = np.unique(did, axis=0, return_inverse=True)[1]
         self._num_chosen_from = len(rows)
-        self._sort(relevant_bytes(self._seen[rows], actions, kinds.ravel()))
+        self._sort(relevant_bytes(seen, actions, kinds.ravel()))
 
     def _sort(self, relevant: list[int]) -> None:
         """Sorts all that is remembered by `relevant` bytes anew."""
         num_actions = self._known.shape[1]
         others = [b for b in np.flatnonzero(self._values_seen.sum(axis=1) > 1).tolist() if b not in relevant]
         self._relevant, self._others = np.array(relevant, np.intp), np.array(others, np.intp)
-        self._place: dict[bytes, int] = {}
-        self._first = np.full((_FIRST_ROOM, num_actions), -1, np.int64)  # the first state remembered of each place
-        self._is_disputed, self._does_nothing = np.zeros((2, _FIRST_ROOM, num_actions), np.bool_)
-        # A bit for every value that each of the other bytes has had where nothing happened.
-        self._tested = np.zeros((_FIRST_ROOM, num_actions, len(others), 32), np.uint8)
+        self._place = RowIndex(len(relevant))
+        self._places = Places.empty(_FIRST_ROOM, num_actions, len(others))
         self._join(*np.nonzero(self._known))
 
-    def _join(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
+    def _join(self, rows: NDArray[np.int64], actions: NDArray[np.integer]) -> None:
         """Puts steps that are remembered, `actions` [n] in the states of `rows` [n], where they belong."""
-        states = self._seen[rows]
-        keys, others = states[:, self._relevant], states[:, self._others]
-        places = np.array([self._place.setdefault(key.tobytes(), len(self._place)) for key in keys], np.int64)
-        self._make_places(len(self._place))
-        does_nothing = self._does_nothing_at(rows, actions)
-        number = np.arange(len(self._others))
-        for k, (place, row, action) in enumerate(zip(places.tolist(), rows.tolist(), actions.tolist(), strict=True)):
-            first = int(self._first[place, action])
-            if first < 0:
-                self._first[place, action], self._does_nothing[place, action] = row, does_nothing[k]
-            elif not self._is_same(first, row, action):
-                self._is_disputed[place, action] = True
-            if does_nothing[k]:
-                self._tested[place, action, number, others[k] >> 3] |= np.uint8(1) << (others[k] & 7)
+        numbers = self._place.add(self._index.rows[rows][:, self._relevant])
+        before, room = self._places, len(self._places.first)
+        if len(self._place) > room:
+            self._places = Places.empty(max(2 * room, len(self._place)), *before.tested.shape[1:3])
+            part: Any
+            for part, known in zip(self._places, before, strict=True):
+                part[:room] = known
+        join(self._steps, self._places, self._others, rows, actions.astype(np.int64, copy=False), numbers)
 
-    def _changes(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> States:
-        """Returns by how much `actions` [n] changed the bytes of the states of `rows` [n], uint8 [n, S], modulo 256."""
-        changes: States = self._outcomes.states[rows, actions] - self._seen[rows]
-        return changes
-
-    def _does_nothing_at(self, rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        rewards, terminal = self._outcomes.rewards[rows, actions], self._outcomes.terminal[rows, actions]
-        does_nothing: NDArray[np.bool_] = ~self._changes(rows, actions).any(axis=1) & (rewards == 0) & ~terminal
-        return does_nothing
-
-    def _is_same(self, row: int, other: int, action: int) -> bool:
-        """Returns whether `action` did the same in both states."""
-        outcomes = self._outcomes
-        if any(part[row, action] != part[other, action] for part in outcomes[1:]):
-            return False
-        one, two = (outcomes.states[r, action] - self._seen[r] for r in (row, other))
-        return bool((one == two).all())
-
-    def _make_places(self, num_places: int) -> None:
-        more = max(2 * len(self._first), num_places) - len(self._first)
-        if num_places <= len(self._first):
-            return
-        self._first = np.pad(self._first, ((0, more), (0, 0)), constant_values=-1)
-        self._is_disputed, self._does_nothing = (
-            np.pad(part, ((0, more), (0, 0))) for part in (self._is_disputed, self._does_nothing)
-        )
-        self._tested = np.pad(self._tested, ((0, more), (0, 0), (0, 0), (0, 0)))
+    @property
+    def _steps(self) -> Steps:
+        return Steps(self._index.rows, self._known, *self._outcomes)
 
     def state_dict(self) -> Arrays:
         """Returns everything remembered, and what choosing bytes needs to go on bit for bit."""
@@ -170,7 +131,7 @@ class RelevanceModel(MemoryModel):
         super().load_state_dict(state)
         require(0 <= chosen_from <= self.num_known, "bytes were chosen from steps that nobody remembers")
         self.asked, self._num_chosen_from = asked.copy(), chosen_from
-        seen = self._seen[np.nonzero(self._known)[0]]
+        seen = self._index.rows[np.nonzero(self._known)[0]]
         self._values_seen[:] = False
         self._values_seen[np.arange(size), seen] = True
         self._sort(relevant.tolist())

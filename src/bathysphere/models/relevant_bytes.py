@@ -14,11 +14,11 @@ TOLERANCE = 10  # of so many such places, one may have had different outcomes
 def relevant_bytes(states: States, actions: NDArray[np.int64], kinds: NDArray[np.int64]) -> list[int]:
     """Returns numbers of bytes that suffice, in most places, to know what a step does; in order.
 
-    A *place* is an action and values of these bytes. Bytes are chosen by how much disagreement within places they
-    leave, the least first (of equal ones the first), until no other byte matters: of the places in which it varies, at
-    most one of `TOLERANCE` has had steps of different kinds. Then those are left out again without which that is still
-    so, first the one that leaves the fewest places (of equal ones the last). A byte that varies in fewer than `ENOUGH`
-    of these places is not known not to matter, and is returned as well.
+    A *place* is an action and values of these bytes. A byte matters unless of the places in which it varies at most one
+    of `TOLERANCE` has had steps of different kinds. Of those that matter, the one is chosen that leaves the least
+    disagreement within places (of equal ones the first), until no other one matters. Then those are left out again
+    without which that is still so, first the one that leaves the fewest places (of equal ones the last). A byte that
+    varies in fewer than `ENOUGH` of these places is not known not to matter, and is returned as well.
 
     Args:
       states: in which steps were made, uint8 [n, S].
@@ -28,9 +28,13 @@ def relevant_bytes(states: States, actions: NDArray[np.int64], kinds: NDArray[np
     varies = np.flatnonzero((states != states[:1]).any(axis=0)).tolist()
     chosen: list[int] = []
     places = np.unique(actions, return_inverse=True)[1]
-    while any(_evidence(places, states, kinds, others := [b for b in varies if b not in chosen])[1]):
-        finer = {b: _split(places, states[:, b]) for b in others}
-        best = min(others, key=lambda b: (_disagreement(finer[b], kinds), b))
+    while True:
+        others = [b for b in varies if b not in chosen]
+        _, matter = _evidence(places, states, kinds, others)
+        finer = {b: _split(places, states[:, b]) for b, does_matter in zip(others, matter, strict=True) if does_matter}
+        if not finer:
+            break
+        best = min(finer, key=lambda b: (_disagreement(finer[b], kinds), b))
         chosen.append(best)
         places = finer[best]
     while True:

@@ -1,6 +1,6 @@
 """Planning: risk-sensitive search over graphs of states, many episodes at once."""
 
-from bathysphere.planning.best_first import BestFirst, BestFirstConfig
+from bathysphere.planning.best_first import BestFirst, BestFirstConfig, Replan, ReplanConfig
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.expectimax import Expectimax, ExpectimaxConfig
@@ -22,6 +22,8 @@ __all__ = [
     "Planner",
     "PlannerSettings",
     "Pool",
+    "Replan",
+    "ReplanConfig",
     "SearchConfig",
     "Values",
     "make_planner",

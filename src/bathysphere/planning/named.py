@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from bathysphere.errors import BathysphereError, did_you_mean
-from bathysphere.planning.best_first import BestFirstConfig
+from bathysphere.planning.best_first import BestFirstConfig, ReplanConfig
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.expectimax import ExpectimaxConfig
 from bathysphere.planning.no_planner import NoPlannerConfig
@@ -18,6 +18,7 @@ _NAMED: dict[str, PlannerSettings] = {
     "best-first": BestFirstConfig(),
     "levin": BestFirstConfig(order="levin"),
     "phs": BestFirstConfig(order="phs"),
+    "replan": ReplanConfig(),
     "none": NoPlannerConfig(),
     "expectimax": ExpectimaxConfig(),
 }
@@ -34,7 +35,7 @@ def named_planner(name: str) -> PlannerSettings:
 
 def planner_name(config: PlannerSettings) -> str:
     """Returns the name of the planner that has these settings."""
-    if isinstance(config, BestFirstConfig) and config.order in _NAMED:
+    if type(config) is BestFirstConfig and config.order in _NAMED:
         return config.order
     name: str = to_plain(config).get("name", "mcts")
     return name

@@ -22,13 +22,13 @@ from bathysphere.planning.graph.risk import check_measure, find_risk_measure, no
 from bathysphere.planning.graph.scoring import choose_by_values
 from bathysphere.planning.inspect import RootReport
 from bathysphere.planning.planner import ActionValues, Values, Work, not_finite, num_drawn_members, register_planner
+from bathysphere.planning.played import PlayedSteps
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.start_states import EpisodeStarts, find_starts
 from bathysphere.storage.state import generator_state, require, restore_generator
 
 _STREAM = np.dtype([("rng", np.uint64)])
-_SAVED = ("_active", "_actions", "_root_states", "_episode", "_length", "_members", "_tie_seeds")
-_SAVED_BY_STEP = ("_past_states", "_past_actions", "_past_rewards")
+_SAVED = ("_active", "_actions", "_episode", "_members", "_tie_seeds")
 
 
 @dataclass(frozen=True)
@@ -100,15 +100,11 @@ class NoPlanner:
         self._num_members = num_members
         self._active = np.zeros(batch, np.bool_)
         self._actions = np.zeros(batch, np.int32)
-        self._root_states = np.zeros((batch, domain.state_size), np.uint8)
         self._episode = np.zeros(batch, np.int64)
-        self._length = np.zeros(batch, np.int64)  # steps made
         self._members = np.zeros((batch, num_drawn), np.int64)  # that rank actions, increasing
         self._tie_seeds = np.zeros(batch, np.uint64)
         self._streams = self._tie_seeds.view(_STREAM)  # the same memory, as kernels take it
-        self._past_states = np.zeros((batch, self.max_steps, domain.state_size), np.uint8)
-        self._past_actions = np.zeros((batch, self.max_steps), np.int32)
-        self._past_rewards = np.zeros((batch, self.max_steps))
+        self._played = PlayedSteps(domain, batch, self.max_steps)
         self._start(np.arange(batch))
 
     @property
@@ -124,7 +120,7 @@ class NoPlanner:
     @property
     def root_states(self) -> States:
         """The state each episode is in, uint8 [B, S]."""
-        return self._root_states
+        return self._played.root_states
 
     @property
     def graph_bytes(self) -> int:
@@ -144,7 +140,7 @@ class NoPlanner:
     def plan(self) -> None:
         """Chooses the next action of every episode without making the step."""
         slots = np.flatnonzero(self._active)
-        q = self._q(self._root_states[slots])
+        q = self._q(self.root_states[slots])
         self.work.network_calls += len(slots)
         self.work.network_batches += 1
         scores = np.empty(q.shape[:2])
@@ -156,15 +152,10 @@ class NoPlanner:
     def act(self) -> list[Episode]:
         """Makes the chosen steps; returns the episodes that finished, in slot order."""
         slots = np.flatnonzero(self._active)
-        taken = take_steps(self.domain, self._root_states[slots], self._actions[slots], self._rng)
-        now = slots, self._length[slots]
-        self._past_states[now] = self._root_states[slots]
-        self._past_actions[now] = self._actions[slots]
-        self._past_rewards[now] = taken.rewards
-        self._root_states[slots] = taken.states
-        self._length[slots] += 1
+        actions = self._actions[slots]
+        taken = take_steps(self.domain, self.root_states[slots], actions, self._rng)
+        is_over = self._played.add(slots, actions, taken)
         self.work.steps += len(slots)
-        is_over = taken.terminal | (self._length[slots] == self.max_steps)
         if not is_over.any():
             return []
         ended = zip(slots[is_over], taken.solved[is_over].tolist(), taken.terminal[is_over].tolist(), strict=True)
@@ -174,7 +165,7 @@ class NoPlanner:
 
     def search_graph(self, slot: int) -> SearchGraph:
         """Returns the one state that is known: where the episode is."""
-        state = self._root_states[slot : slot + 1].copy()
+        state = self.root_states[slot : slot + 1].copy()
         values = self._q(state).max(axis=1)
         edges, one = (1, len(self.domain.action_names)), np.ones(1, np.int64)
         return SearchGraph(
@@ -194,7 +185,7 @@ class NoPlanner:
 
     def root_report(self, slot: int) -> RootReport:
         """Explains the step that the episode in `slot` would make now."""
-        q = self._q(self._root_states[slot : slot + 1])
+        q = self._q(self.root_states[slot : slot + 1])
         num_actions = q.shape[1]
         scores, votes, action = np.empty((1, num_actions)), np.empty((1, num_actions)), np.zeros(1, np.int32)
         by_vote = True, find_risk_measure("vote").address, 0.0
@@ -203,8 +194,8 @@ class NoPlanner:
             here = np.zeros(1, np.intp), q, self._members[slot : slot + 1], streams
             choose_by_values(*measure, *self._scratch, *here, told, action)
         return RootReport(
-            state=self._root_states[slot].copy(),
-            step=int(self._length[slot]),
+            state=self.root_states[slot].copy(),
+            step=int(self._played.length[slot]),
             action_names=self.domain.action_names,
             reward=np.full(num_actions, np.nan),  # not known before the step is made
             q=q[0],
@@ -236,9 +227,8 @@ class NoPlanner:
             return
         slots = slots[: len(beginning.indices)]
         self._active[slots] = True
-        self._root_states[slots] = beginning.states
+        self._played.begin(slots, beginning.states)
         self._episode[slots] = beginning.indices
-        self._length[slots] = 0
         self._tie_seeds[slots] = beginning.seeds
         num_drawn = self._members.shape[1]
         for slot in slots.tolist():
@@ -246,28 +236,14 @@ class NoPlanner:
 
     def _read(self, slot: int, solved: bool, is_truncated: bool) -> Episode:
         """Returns the episode in `slot`, which has just finished."""
-        steps = int(self._length[slot])
-        states = self._past_states[slot, :steps].copy()
-        values = self.values.evaluate(self.domain.observe(states)).astype(np.float64)
-        return Episode(
-            states=states,
-            actions=self._past_actions[slot, :steps].copy(),
-            rewards=self._past_rewards[slot, :steps].copy(),
-            search_values=values,
-            solved=solved,
-            truncated=is_truncated,
-            index=int(self._starts.number(self._episode[slot])),
-            num_states=steps,
-            search_std=float(values.std(axis=1).mean()),
-            last_state=self._root_states[slot].copy(),
-        )
+        index = int(self._starts.number(self._episode[slot]))
+        return self._played.read(slot, self.domain, self.values, index, solved, is_truncated)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Returns everything that going on bit for bit needs, half-played episodes included."""
-        longest = int(self._length.max(initial=0))
         return {
             **{name[1:]: getattr(self, name).copy() for name in _SAVED},
-            **{name[1:]: getattr(self, name)[:, :longest].copy() for name in _SAVED_BY_STEP},
+            **self._played.state_dict(),
             "num_started": np.array(self._starts.num_started),
             "network_calls": np.array(self.work.network_calls),
             "rng": generator_state(self._rng),
@@ -277,19 +253,11 @@ class NoPlanner:
         """Restores what `state_dict` returned; sizes and config must be the same."""
         shapes = all(state[name[1:]].shape == getattr(self, name).shape for name in _SAVED)
         require(shapes, "it has another number of slots or members")
-        steps, members = state["length"], state["members"]
-        longest = int(steps.max(initial=0))
-        require((steps >= 0).all() and longest < self.max_steps, "an episode goes on that is over")
+        members = state["members"]
         require((members >= 0).all() and (members < self._num_members).all(), "a member does not exist")
-        require(all(state[name[1:]].shape[1] == longest for name in _SAVED_BY_STEP), "steps are missing")
-        made = state["past_actions"]
-        is_action = ((made >= 0) & (made < len(self.domain.action_names)))[np.arange(longest) < steps[:, None]]
-        require(is_action.all(), "a step was no action")
+        self._played.load_state_dict(state)
         for name in _SAVED:
             getattr(self, name)[:] = state[name[1:]]
-        for name in _SAVED_BY_STEP:
-            saved = state[name[1:]]
-            getattr(self, name)[:, : saved.shape[1]] = saved
         self._starts.load_state_dict(state, self._active, self._episode)
         self.work.network_calls = int(state["network_calls"])
         restore_generator(self._rng, state["rng"])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bathysphere.domains.base import Domain, Model, Remembers, Starts, States
 from bathysphere.domains.real_steps import MadeSteps
 from bathysphere.errors import BathysphereError
+from bathysphere.planning.best_first import Replan
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.expectimax import Expectimax
@@ -81,7 +82,7 @@ class Pool:
 
     def made(self) -> list[MadeSteps]:
         """Returns the steps that were made last by those that plan with a model."""
-        followers = [planner for planner in self._planners if isinstance(planner, (MCTS, Expectimax))]
+        followers = [planner for planner in self._planners if isinstance(planner, (MCTS, Expectimax, Replan))]
         return [planner.made for planner in followers if planner.made is not None]
 
     def play(self) -> list[Episode]:

@@ -55,7 +55,7 @@ class Effort:
     """Megabytes for the searches that go on at the same time, together."""
 
     def __post_init__(self) -> None:
-        if not isinstance(named_planner(self.planner), BestFirstConfig):
+        if type(named_planner(self.planner)) is not BestFirstConfig:
             raise BathysphereError(
                 f"Levels are solved by planners that search for whole plans: best-first, levin and phs; got "
                 f"{self.planner}. To see how many levels it solves: bathysphere evaluate --planner {self.planner}"

@@ -232,7 +232,7 @@ class Watched:
     def _think(self, budget: int | None) -> Thought:
         planner = self._planner_at(self.step, budget)
         settings = self.settings
-        if isinstance(planner, BestFirst) and isinstance(settings, BestFirstConfig):
+        if isinstance(planner, BestFirst) and planner.makes_plans and isinstance(settings, BestFirstConfig):
             while planner.store.searches["status"][0] == RUNNING:
                 planner.plan()
             found = read_graph(planner.store, planner.sizes, 0)

@@ -2,5 +2,6 @@
 
 from bathysphere.planning.best_first.config import BestFirstConfig
 from bathysphere.planning.best_first.planner import BestFirst
+from bathysphere.planning.best_first.replan import Replan, ReplanConfig
 
-__all__ = ["BestFirst", "BestFirstConfig"]
+__all__ = ["BestFirst", "BestFirstConfig", "Replan", "ReplanConfig"]

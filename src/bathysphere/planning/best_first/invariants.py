@@ -98,7 +98,8 @@ def _lookup(store: Store) -> Iterator[Promise]:
     entries = store.lookup[store.lookup != NONE]
     is_counted = len(entries) == store.pool[0]["num_entries"] <= len(store.lookup) // 2
     yield is_counted, "the lookup is too full, or miscounted"
-    yield set(np.flatnonzero(used["slot"] != NONE)) <= set(entries.tolist()), "a state cannot be looked up"
+    is_looked_up = (used["slot"] != NONE) & ~(used["terminal"] & used["is_evaluated"])
+    yield set(np.flatnonzero(is_looked_up)) <= set(entries.tolist()), "a state cannot be looked up"
 
 
 def _search(store: Store, slot: int) -> Iterator[Promise]:
@@ -114,10 +115,10 @@ def _search(store: Store, slot: int) -> Iterator[Promise]:
     yield mine["chain"][0] == NONE, "a chain goes on beyond its end"
     yield (mine["slot"] == slot).all(), "a chain leads into another search"
     yield (mine["birth"] == np.arange(len(chain))).all(), "births are not in order"
-    yield len(np.unique(store.words[chain], axis=0)) == len(chain), "two records hold one state"
+    states = store.words[chain[~(mine["terminal"] & mine["is_evaluated"])]]
+    yield len(np.unique(states, axis=0)) == len(states), "two records hold one state"
     yield all(search[name] == NONE or search[name] in chain for name in _ENDS), "a search ends in another one"
     yield search["start"] != NONE, "a search has no start"
-    yield not (mine["is_open"] & mine["terminal"]).any(), "an end is open"
     yield (mine["is_evaluated"][mine["is_open"]]).all(), "a state is open without a value"
     children = store.child[chain]
     yield ((children != NONE) == mine["is_expanded"][:, None]).all(), "edges and flags disagree"

@@ -19,7 +19,7 @@ from bathysphere.planning.graph.risk import separable_at
 from bathysphere.planning.graph.steps import lookup_slot
 
 # As in store.py, which imports this module.
-_RUNNING, _SOLVED, _EXHAUSTED, _EXPANSIONS, _STATES = range(5)
+_RUNNING, _SOLVED, _EXHAUSTED, _EXPANSIONS, _STATES, _UNKNOWN = 0, 1, 2, 3, 4, 7
 
 
 class SearchRules(NamedTuple):
@@ -59,19 +59,25 @@ def free_records(store, slots):
 
 @kernel
 def rebuild_lookup(store):
-    """Enters every record in use into the lookup, and nothing else. Mutates: lookup, pool."""
+    """Enters every record in use but the unknown into the lookup, and nothing else. Mutates: lookup, pool."""
     records, words, lookup, pool = store.records, store.words, store.lookup, store.pool
     size = lookup.shape[0]
     for entry in range(size):
         lookup[entry] = -1
     pool[0]["num_entries"] = 0
     for record in range(pool[0]["num_used"]):
-        if records[record]["slot"] >= 0:
+        if records[record]["slot"] >= 0 and not is_unknown(records[record]):
             entry = first_entry(words[record], records[record]["slot"], size)
             while lookup[entry] >= 0:
                 entry = (entry + 1) & (size - 1)
             lookup[entry] = record
             pool[0]["num_entries"] += 1
+
+
+@inlined
+def is_unknown(record):
+    """Tells whether a record stands for an outcome that the model does not know: an end, and yet with a value."""
+    return record["terminal"] and record["is_evaluated"]
 
 
 @inlined
@@ -84,7 +90,7 @@ def first_entry(row, slot, size):
 def find_or_create(store, b, row):
     """Returns (record, is_new) for a row of words in search b.
 
-    An entry of the lookup may lead to a record that was freed, and perhaps taken by another state: it is passed over.
+    An entry of the lookup may lead to a record that was freed, or taken by something else since: it is passed over.
     Invariant: there is room for a record and an entry. Mutates: on creation everything but values, flags and the way.
     """
     records, words, lookup, pool = store.records, store.words, store.lookup, store.pool
@@ -98,9 +104,19 @@ def find_or_create(store, b, row):
                 if words[record, w] != row[w]:
                     same = False
                     break
-            if same:
+            if same and not is_unknown(records[record]):
                 return record, False
         entry = (entry + 1) & mask
+    record = make_record(store, b, row)
+    lookup[entry] = record
+    pool[0]["num_entries"] += 1
+    return record, True
+
+
+@kernel
+def make_record(store, b, row):
+    """Returns a new record of search b that is not in the lookup. Mutates: all of it but values, flags and the way."""
+    records, words, pool = store.records, store.words, store.pool
     if pool[0]["free"] >= 0:
         record = np.int64(pool[0]["free"])
         pool[0]["free"] = records[record]["chain"]
@@ -108,8 +124,6 @@ def find_or_create(store, b, row):
     else:
         record = np.int64(pool[0]["num_used"])
         pool[0]["num_used"] += 1
-    lookup[entry] = record
-    pool[0]["num_entries"] += 1
     for w in range(row.shape[0]):
         words[record, w] = row[w]
     for a in range(store.child.shape[1]):
@@ -130,7 +144,7 @@ def find_or_create(store, b, row):
     made["solved"] = False
     search["chain"] = record
     search["num_states"] += 1
-    return record, True
+    return record
 
 
 @inlined
@@ -146,23 +160,21 @@ def set_way(records, record, parent, action, depth, returned, power, log_probabi
 
 
 @kernel
-def begin(store, slots, rows):
+def begin(store, rules, slots, rows, depths):
     """Begins a search in each of `slots` [k] at state `rows` [k, W]; `evaluated` brings the start's value.
 
-    Mutates: store; the start is made with a value still missing.
+    Ways count `depths` [k] steps that were made before. Mutates: store; the start is made with a value still missing.
     """
     for k in range(slots.shape[0]):
         search = store.searches[slots[k]]
         search["status"] = _RUNNING
-        search["top"] = -1
-        search["chain"] = -1
-        search["best"] = -1
-        search["solution"] = -1
-        search["num_states"] = 0
-        search["num_expansions"] = 0
-        search["num_model_calls"] = 0
+        search["top"] = search["chain"] = search["best"] = search["solution"] = -1
+        search["num_states"] = search["num_expansions"] = search["num_model_calls"] = 0
         start, _ = find_or_create(store, slots[k], rows[k])
-        set_way(store.records, start, -1, -1, 0, 0.0, 1.0, 0.0)
+        power = 1.0
+        for _ in range(depths[k]):
+            power *= rules.discount
+        set_way(store.records, start, -1, -1, depths[k], 0.0, power, 0.0)
         search["start"] = start
 
 
@@ -185,7 +197,7 @@ def evaluated(store, rules, measure, order, record):
     entry["is_evaluated"] = True
     depth, logarithm = np.int64(entry["depth"]), entry["log_probability"]
     entry["priority"] = order(depth, entry["returned"], value, logarithm, rules.numbers)
-    if entry["depth"] < rules.max_steps:
+    if entry["depth"] < rules.max_steps or entry["terminal"]:
         push(records, searches, b, record)
     best = searches[b]["best"]
     if entry["parent"] >= 0 and (best < 0 or value > records[best]["value"]):
@@ -275,16 +287,37 @@ def insert_child(store, rules, order, b, parent, action, row, reward, terminal, 
     return child, is_new and not terminal
 
 
+@inlined
+def insert_unknown(store, rules, measure, order, b, parent, action, members):
+    """Enters into search b an outcome that is unknown and worth `members` [E]: an open end, with the parent's state.
+
+    Mutates: the edge; the new record; see `evaluated`.
+
+    Returns:
+      Whether its value and its priority are finite.
+    """
+    record = make_record(store, b, store.words[parent])
+    store.child[parent, action] = record
+    reach(store, rules, order, parent, action, record, True)
+    store.records[record]["terminal"] = True
+    for i in range(members.shape[0]):
+        store.members[record, i] = members[i]
+    return evaluated(store, rules, measure, order, record)
+
+
 @kernel
 def next_unexpanded(store, rules, b):
     """Takes the first record of search b's open list that was never expanded; -1 if there is none, or no budget.
 
-    One that was expanded before, and has a better way now, hands it on to its children from the known edges.
-    Mutates: open list, ways, num_expansions.
+    Nor if the unknown comes first: the plan leads there. One that was expanded before, and has a better way now, hands
+    it on to its children from the known edges. Mutates: open list, ways, num_expansions, solution.
     """
     records, search, order = store.records, store.searches[b], order_at(rules.order)
     while search["top"] >= 0 and search["num_expansions"] < rules.max_expansions:
         record = pop(records, store.searches, b)
+        if records[record]["terminal"]:
+            search["solution"] = record
+            break
         search["num_expansions"] += 1
         if not records[record]["is_expanded"]:
             return np.int64(record)
@@ -336,20 +369,25 @@ def take(store, rules, active, pending, pending_rows):
 
 
 @kernel
-def insert(store, rules, pending, rows, rewards, terminal, solved, new_records, new_rows):
+def insert(store, rules, pending, rows, rewards, terminal, solved, known, worth, new_records, new_rows):
     """Enters the model's answer for the pending records [k]: rows [k, A, W]; rewards, terminal, solved [k, A].
 
-    Mutates: see `insert_child`; and names the records that need a value in the two outputs [k * A].
+    The answer is not known where `known` [k, A] is false, and worth [k, A, E]; both are empty if all is known.
+    Mutates: see `insert_child` and `insert_unknown`; and names records that need a value in the two outputs [k * A].
 
     Returns:
-      How many records need a value.
+      How many records need a value; -1 if what is unknown is worth something that is not finite.
     """
-    order = order_at(rules.order)
+    measure, order = separable_at(rules.measure), order_at(rules.order)
     num_new = 0
     for k in range(pending.shape[0]):
         parent = pending[k]
         b = store.records[parent]["slot"]
         for a in range(rows.shape[1]):
+            if known.shape[0] > 0 and not known[k, a]:
+                if not insert_unknown(store, rules, measure, order, b, parent, a, worth[k, a]):
+                    return -1
+                continue
             row = rows[k, a]
             child, needs_value = insert_child(
                 store, rules, order, b, parent, a, row, rewards[k, a], terminal[k, a], solved[k, a]
@@ -367,7 +405,7 @@ def judge(store, rules, b):
     """Sets the status of search b by its solution and its budgets. Mutates: status."""
     search = store.searches[b]
     if search["solution"] >= 0:
-        search["status"] = _SOLVED
+        search["status"] = _SOLVED if store.records[search["solution"]]["solved"] else _UNKNOWN
     elif search["status"] == _RUNNING and search["top"] < 0:
         search["status"] = _EXHAUSTED
     elif search["status"] == _RUNNING and search["num_expansions"] >= rules.max_expansions:

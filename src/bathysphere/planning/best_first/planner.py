@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Hopeless, Model, Starts, States, WithGoal
+from bathysphere.domains.base import Domain, Hopeless, Model, PartialModel, Starts, States, WithGoal
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import compiled_rules
 from bathysphere.planning.best_first import kernels
@@ -60,7 +60,8 @@ class BestFirst:
     becomes an `Episode`, and the next one begins in its slot until `num_episodes` have been started.
 
     Args: as for `MCTS`. With a model that is not the domain, plans are made by the model and then followed in the
-    domain, up to the first step that ends elsewhere than predicted; `work.model_errors` counts what was wrong.
+    domain, up to the first step that ends elsewhere than predicted; `work.model_errors` counts what was wrong. What the
+    model does not know is an open end with a value, and a search that takes it off its open list plans to find out.
     """
 
     makes_plans = True
@@ -106,6 +107,8 @@ class BestFirst:
             batch, domain.state_size, len(domain.action_names), values.num_members, self._needs_policy
         )
         goal = config.goal_reward or (domain.goal_reward if isinstance(domain, WithGoal) else 1.0)
+        no_outcomes = 0, self.sizes.num_actions
+        self._all_known = np.zeros(no_outcomes, np.bool_), np.zeros((*no_outcomes, values.num_members), np.float32)
         self._limit = max((config.memory_limit_mb << 20) // self.sizes.record_bytes, FIRST_RECORDS)  # of records
         self._round = (
             batch * config.width * self.sizes.num_actions + batch
@@ -133,6 +136,7 @@ class BestFirst:
         stream = find_starts(starts, domain, sequence)
         self._rng = np.random.default_rng(sequence)
         self._starts = EpisodeStarts(domain, stream, self._rng, num_episodes, worker, workers)
+        self._partial = self.model if isinstance(self.model, PartialModel) else None
         self._prunes = config.prune and isinstance(domain, Hopeless)
         self.store: Store = allocate(self.sizes)
         self._compiled: compiled_rules.CompiledDomain | None = None
@@ -224,15 +228,19 @@ class BestFirst:
         seconds["sweep"] += t1 - t0
         if num_pending:
             states = self._words.states(self._pending_rows[:num_pending])
-            answer = checked_answer(
-                self.model.successors(states), num_pending, self.sizes.num_actions, self.sizes.state_size
-            )
+            imagined = None if self._partial is None else self._partial.imagine(states)
+            told = self.model.successors(states) if imagined is None else imagined.successors
+            answer = checked_answer(told, num_pending, self.sizes.num_actions, self.sizes.state_size)
             self.work.model_calls += num_pending
             t2 = clock()
             rows = self._words.words(answer.states)
             parts = rows, answer.rewards, answer.terminal, answer.solved
+            unknown = self._all_known if imagined is None else (imagined.is_known, imagined.values)
             pending = self._pending[:num_pending]
-            num_new = self._kernels["insert"](self.store, self._rules, pending, *parts, self._new, self._new_rows)
+            told_new = self._new, self._new_rows
+            num_new = self._kernels["insert"](self.store, self._rules, pending, *parts, *unknown, *told_new)
+            if num_new < 0:
+                raise not_finite("The model's values of the unknown, or what the risk measure makes of them, are")
             seconds["model"] += t2 - t1
             seconds["insert"] += clock() - t2
             self._evaluate(num_new)
@@ -323,11 +331,15 @@ class BestFirst:
         if beginning is None:
             return
         slots = slots[: len(beginning.indices)]
-        self._make_room()
-        rows = self._words.words(beginning.states)
-        kernels.begin(self.store, slots, rows)
         self._active[slots] = True
         self._episode[slots] = beginning.indices
+        self._begin(slots, beginning.states, np.zeros(len(slots), np.int64))
+
+    def _begin(self, slots: NDArray[np.intp], states: States, depths: NDArray[np.int64]) -> None:
+        """Begins searches in `slots` [k], which are free, at `states` [k], which `depths` [k] steps have led to."""
+        self._make_room()
+        rows = self._words.words(states)
+        kernels.begin(self.store, self._rules, slots, rows, depths)
         self._began[slots] = time.perf_counter()
         self._new[: len(slots)] = self.store.searches["start"][slots]
         self._new_rows[: len(slots)] = rows
@@ -345,6 +357,7 @@ class BestFirst:
             if self.model is not self.domain or len(steps.actions) == 0:
                 steps = followed_steps(graph, self.domain)
                 self.work.model_errors |= {name: n + steps.errors[name] for name, n in self.work.model_errors.items()}
+                self.work.unknown_steps += steps.num_unknown
             episode = read_episode(graph, steps, number, self._rules.discount, ended_by, self._graph_states)
             self.work.steps += len(episode)
             episodes.append(episode)
@@ -401,9 +414,13 @@ class BestFirst:
         self.work.load_state_dict(state)
         self._began[:] = time.perf_counter()
         restore_generator(self._rng, state["rng"])
-        require(
-            not (self._active & (self.store.searches["num_states"] == 0)).any(), "a search goes on that never began"
-        )
+        require(not (self._active & ~self._has_begun).any(), "a search goes on that never began")
+
+    @property
+    def _has_begun(self) -> NDArray[np.bool_]:
+        """Which slots hold something to go on with, bool [B]."""
+        has_begun: NDArray[np.bool_] = self.store.searches["num_states"] > 0
+        return has_begun
 
     def _bind_kernels(self) -> dict[str, Any]:
         """Returns the kernels of every round, fixed to the types they are called with."""
@@ -414,7 +431,9 @@ class BestFirst:
         log_policy = np.zeros((1, store.log_policy.shape[1]), np.float32)
         bound = {
             "take": direct(kernels.take, store, rules, self._active, self._pending, self._pending_rows),
-            "insert": direct(kernels.insert, store, rules, self._pending, *answer, self._new, self._new_rows),
+            "insert": direct(
+                kernels.insert, store, rules, self._pending, *answer, *self._all_known, self._new, self._new_rows
+            ),
             "store_values": direct(kernels.store_values, store, rules, self._new, members, log_policy),
             "judge_all": direct(kernels.judge_all, store, rules, self._active),
         }

@@ -19,11 +19,14 @@ class FoundGraph(NamedTuple):
     """The N states of one search, in order of discovery: state 0 is where it began."""
 
     states: States  # uint8 [N, S]
-    members: NDArray[np.float32]  # [N, E], the network's; 0 at ends and where it was not asked
+    members: NDArray[
+        np.float32
+    ]  # [N, E], the network's, of the unknown the model's; 0 at ends and where neither was asked
     child: NDArray[np.int32]  # [N, A]; -1 if not expanded
     reward: NDArray[np.float64]  # [N, A]
     terminal: NDArray[np.bool_]  # [N]
     solved: NDArray[np.bool_]  # [N]
+    unknown: NDArray[np.bool_]  # [N], outcomes that the model does not know; their state is the one before
     is_evaluated: NDArray[np.bool_]  # [N], not at ends and where the state was left out
     parent: NDArray[np.int32]  # [N], the state before on the best way known; -1 for the start
     action: NDArray[np.int32]  # [N], that leads here from there
@@ -68,8 +71,9 @@ def read_graph(store: Store, sizes: StoreSizes, slot: int) -> FoundGraph:
         members=store.members[chain],
         child=number[store.child[chain]],
         reward=store.reward[chain],
-        terminal=records["terminal"].copy(),
+        terminal=records["terminal"] & ~records["is_evaluated"],
         solved=records["solved"].copy(),
+        unknown=records["terminal"] & records["is_evaluated"],
         is_evaluated=records["is_evaluated"].copy(),
         parent=number[records["parent"]],
         action=records["action"].copy(),
@@ -106,13 +110,14 @@ class Steps(NamedTuple):
     terminal: bool  # whether the last one led to an end
     solved: bool  # whether that is a success
     errors: dict[str, int]  # how often the graph was wrong about them, by kind
+    num_unknown: int  # how often it did not know
 
 
 def planned_steps(graph: FoundGraph) -> Steps:
     """Returns the steps of a graph's plan, if everything is as the graph says."""
     terminal, solved = bool(graph.terminal[graph.end]), bool(graph.solved[graph.end])
     rewards = graph.reward[graph.plan_states, graph.plan]
-    return Steps(graph.plan_states, graph.plan, rewards, terminal, solved, dict.fromkeys(MODEL_ERRORS, 0))
+    return Steps(graph.plan_states, graph.plan, rewards, terminal, solved, dict.fromkeys(MODEL_ERRORS, 0), 0)
 
 
 def followed_steps(graph: FoundGraph, domain: Domain) -> Steps:
@@ -135,9 +140,12 @@ def followed_steps(graph: FoundGraph, domain: Domain) -> Steps:
         "missed_end": ~graph.terminal[children] & terminal,
         "wrong_state": is_elsewhere,
     }
-    is_predicted = children != NONE  # all of them, unless the start was not even expanded
+    # All of them, but for the unknown, and unless the start was not even expanded.
+    is_unknown = graph.unknown[children] & (children != NONE)
+    is_predicted = (children != NONE) & ~is_unknown
     errors = {name: int((where & is_predicted)[:made].sum()) for name, where in is_wrong.items()}
-    return Steps(places[:made], plan[:made], rewards[:made], bool(terminal[made - 1]), bool(solved[made - 1]), errors)
+    ends = bool(terminal[made - 1]), bool(solved[made - 1])
+    return Steps(places[:made], plan[:made], rewards[:made], *ends, errors, int(is_unknown[:made].sum()))
 
 
 def read_episode(

@@ -20,8 +20,17 @@ NONE = -1  # no record
 FIRST_RECORDS = 4096
 
 # How a search stands.
-RUNNING, SOLVED, EXHAUSTED, EXPANSIONS, STATES, SECONDS, MEMORY = range(7)
-ENDED_BY = ("", "solution", "no state left", "max_expansions", "max_states", "max_seconds", "memory_limit_mb")
+RUNNING, SOLVED, EXHAUSTED, EXPANSIONS, STATES, SECONDS, MEMORY, UNKNOWN = range(8)
+ENDED_BY = (
+    "",
+    "solution",
+    "no state left",
+    "max_expansions",
+    "max_states",
+    "max_seconds",
+    "memory_limit_mb",
+    "the unknown",
+)
 
 RECORD = np.dtype(
     [
@@ -42,7 +51,7 @@ RECORD = np.dtype(
         ("is_open", np.bool_),  # in the open list
         ("is_expanded", np.bool_),  # its edges are known
         ("is_evaluated", np.bool_),  # its members' values are known
-        ("terminal", np.bool_),
+        ("terminal", np.bool_),  # with a value: what the model does not know
         ("solved", np.bool_),
     ],
     align=True,
@@ -54,7 +63,7 @@ SEARCH = np.dtype(
         ("chain", np.int32),  # the record made last
         ("start", np.int32),  # record
         ("best", np.int32),  # evaluated record with the highest value, the start aside; the older one of equals
-        ("solution", np.int32),  # record of the first success found, or NONE
+        ("solution", np.int32),  # record of the first success found, or of the unknown that came first; or NONE
         ("num_states", np.int32),
         ("num_expansions", np.int32),
         ("num_model_calls", np.int32),
