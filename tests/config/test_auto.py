@@ -7,9 +7,11 @@ import numpy as np
 
 import bathysphere
 from bathysphere.config.auto import choose, look_around
+from bathysphere.config.convert import with_planner
 from bathysphere.domains import DeepSea, DeepSeaConfig
 from bathysphere.domains.adapters.per_state import from_steps
 from bathysphere.domains.base import DomainConfig
+from bathysphere.domains.worlds import describe
 from bathysphere.runs.build import make_trainer
 from tests.checking.broken_worlds import Ring
 from tests.domains.per_state_worlds import Drops, Lamps
@@ -85,6 +87,13 @@ def test_what_a_world_offers_to_learn_more_from_is_used():
     assert {"learning.hindsight 0.5", "learning.symmetries"} <= why.keys()
     plain = chosen(from_steps(Drops))[0].learning
     assert (plain.hindsight, plain.symmetries) == (0.0, False)
+
+
+def test_without_a_planner_symmetries_are_not_learnt_from():
+    """A symmetry says which states are alike, not which actions, so the run would be refused."""
+    config = replace(with_planner(chosen(from_steps(Lamps))[0], "none"), domain=describe(Lamps)[0])
+    assert config.learning == replace(chosen(from_steps(Lamps))[0].learning, symmetries=False)
+    assert make_trainer(config).advance() is not None
 
 
 def test_a_resumed_run_keeps_what_was_chosen(tmp_path, monkeypatch):

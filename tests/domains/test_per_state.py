@@ -259,7 +259,7 @@ class Slow(Stairs):
 
     def step(self, state, action):
         Slow.asked += 1
-        time.sleep(2e-4)
+        time.sleep(2e-3)
         return super().step(state, action)
 
 

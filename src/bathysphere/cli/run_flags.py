@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -12,14 +12,13 @@ import tyro
 from bathysphere.cli.common import parse
 from bathysphere.cli.world_flags import HELP, flags_of, is_from_outside, read_world_flags, split_world_flags
 from bathysphere.config.auto import Choice
-from bathysphere.config.convert import from_dict, override
+from bathysphere.config.convert import from_dict, override, with_planner
 from bathysphere.config.file import read_config_file
 from bathysphere.config.old_names import renewed, renewed_flags
 from bathysphere.config.presets import PRESETS, find_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.config.start import Start, find_start, find_world_or_preset
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.named import changed_planner
 from bathysphere.storage.plain import merge
 
 # What --help shows of the config. A star: all fields there, but not those of sections below.
@@ -100,7 +99,7 @@ def read_run(
     planner, words = _taken(words, "--planner")
     config = start.config
     if planner is not None:
-        config = replace(config, search=changed_planner(config.search, planner, {}))
+        config = with_planner(config, planner)
     options = _parse(verb, config, words)
     config = RunConfig(**config_fields(options))
     if domain and not is_from_outside(config.domain):

@@ -42,14 +42,8 @@ _SMALLEST_BOARD = 3  # cells on a side for which convolutions are worth it
 _PROBES = 32  # random walks by which a world is looked at, at once
 _PROBE_STEPS = 50
 _PROBE_SECONDS = 1.0
-_MAY_END = (
-    1,
-    2,
-    4,
-    8,
-    16,
-    32,
-)  # steps after which walks of a slow world end: few numbers, for time to decide little
+# Steps after which walks of a slow world end: few numbers, for time to decide little.
+_MAY_END = (1, 2, 4, 8, 16, 32)
 _NEAR = 0.05  # share of random walks that come next to success, from which on it need not be searched for
 _SLOW_STEP = 2e-4  # seconds for one state's successors from which on a simulator is slow, on the usual machine
 _FEW_EPISODES = 4  # at a time, where they are long in coming

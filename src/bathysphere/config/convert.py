@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 from bathysphere.config.old_names import as_first_named, renewed
 from bathysphere.config.run import RunConfig
+from bathysphere.planning import NoPlannerConfig
+from bathysphere.planning.named import changed_planner
 from bathysphere.storage.plain import chosen, flat, merge, read_as, to_plain
 
 # What may change between the parts of one run; all else decides what happens in it.
@@ -34,6 +37,15 @@ def from_dict(data: Any) -> RunConfig:
 def override(config: RunConfig, changes: dict[str, Any]) -> RunConfig:
     """Returns `config` with some fields changed; nested ones are given as nested dicts or dataclasses."""
     return from_dict(merge(to_dict(config), renewed(to_plain(changes))))
+
+
+def with_planner(config: RunConfig, name: str) -> RunConfig:
+    """Returns a config that plans with another planner: the one called `name`, at its defaults."""
+    search = changed_planner(config.search, name, {})
+    learning = config.learning
+    if isinstance(search, NoPlannerConfig):  # a symmetry says which states are alike, not which actions
+        learning = replace(learning, symmetries=False)
+    return replace(config, search=search, learning=learning)
 
 
 def config_hash(config: RunConfig) -> str:

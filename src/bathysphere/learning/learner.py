@@ -93,7 +93,10 @@ class Learner(ABC):
         sizes = self.domain.state_size, num_members, self.max_steps
         if isinstance(self.values, ActionEnsemble):
             if learning.symmetries:
-                raise BathysphereError("learning.symmetries is for values of states; turn it off for the planner none.")
+                raise BathysphereError(
+                    "learning.symmetries is for values of states, and the planner none has values of actions. Turn it "
+                    "off: --learning.no-symmetries."
+                )
             return TransitionReplay(learning.replay, *sizes, learning.num_steps, self.search.discount)
         return Replay(learning.replay, *sizes, num_targets(learning.target, num_members), self._num_actions)
 

@@ -10,12 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bathysphere.config.convert import from_dict, override, to_dict
+from bathysphere.config.convert import from_dict, override, to_dict, with_planner
 from bathysphere.config.run import RunConfig
 from bathysphere.config.start import Start
 from bathysphere.domains.worlds import ObjectConfig
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.named import changed_planner
 from bathysphere.storage.files import read_json, write_json, writing
 from bathysphere.storage.plain import merge, to_plain
 from bathysphere.studies.study import RETURN, Budget, Metric, Record, Setting, Study
@@ -159,7 +158,7 @@ def _varied(make: MakeConfig, values: dict[str, Any], made: dict[str, RunConfig]
     others = {name: value for name, value in values.items() if not _is_of_world(name)}
     planner = others.pop("planner", None)
     if planner is not None:
-        config = replace(config, search=changed_planner(config.search, str(planner), {}))
+        config = with_planner(config, str(planner))
     config = override(config, _nested(others))
     return replace(config, checkpoint=replace(config.checkpoint, keep=1))
 
