@@ -17,6 +17,7 @@ from bathysphere.models import chance_network
 from bathysphere.models.chance_memory import ChanceMemory
 from bathysphere.models.chance_network import ChanceNetworks
 from bathysphere.planning import Expectimax, ExpectimaxConfig
+from bathysphere.planning.inspect import root_report
 from bathysphere.runs.build import make_trainer
 from tests.oracles.chance import RandomMDP, optimal
 from tests.planning.test_expectimax import Table
@@ -210,3 +211,21 @@ def test_what_cannot_be_observed_is_unknown():
     told, unknown, _ = model.imagine_outcomes(last)
     assert unknown[0, 0] == 1.0
     assert (told.states == last).all()
+
+
+def test_what_is_hardly_probable_is_not_told_so_that_no_state_counts_as_an_end_for_it():
+    """State 1 is gone on from, and never an end; steps by the same number of cells elsewhere are ends."""
+    rows = {
+        0: {0: [(1.0, 0, 0.0, False)], 1: [(1.0, 1, 0.0, False)]},
+        1: {0: [(1.0, 2, 0.0, True)], 1: [(1.0, 2, 1.0, True)]},
+        2: {0: [(1.0, 2, 0.0, True)], 1: [(1.0, 2, 0.0, True)]},
+    }
+    table, rng = TableDomain(rows, [1.0, 0.0, 0.0]), np.random.default_rng(0)
+    model, states = ChanceNetworks(table, 0, 3, 0.0), np.repeat(np.array([[0, 0], [1, 0]], np.uint8), 500, axis=0)
+    actions = rng.integers(2, size=1000).astype(np.int32)
+    model.learn(states, actions, Successors(*take_steps(table, states, actions, rng)))
+    told = model.imagine_outcomes(states[:1]).outcomes
+    assert told.probabilities[told.probabilities > 0].min() >= 0.01
+    planner = Expectimax(table, Table(np.zeros((3, 3))), ExpectimaxConfig(passes=20), model=model)
+    planner.plan()
+    assert root_report(planner, 0).q[1].mean() > 0.9  # the way to 1 by 1, although +1 from 1 is an end

@@ -21,6 +21,7 @@ from bathysphere.storage.state import Arrays, require
 
 MOST_CHANGES = 128  # that are told apart
 _TOLD = 8  # outcomes of an action that are told; the least probable are left out
+_LEAST = 0.01  # probability of what is told. A search takes the same row for an end wherever it is told to be one first
 
 
 class ChanceNetworks(LearntNetworks):
@@ -69,7 +70,7 @@ class ChanceNetworks(LearntNetworks):
         rows, replay = states[:, None, None] + self._changes[likeliest, :-1], self._replay
         if replay.num_kinds:
             kinds = self._changes[likeliest, -1]
-            chances[~(replay.terminal[kinds] | self._can_be_observed(rows))] = 0.0
+            chances[(chances < _LEAST) | ~(replay.terminal[kinds] | self._can_be_observed(rows))] = 0.0
             place = np.nonzero(chances)
             kinds = kinds[place]
             out.probabilities[place], out.states[place] = chances[place], rows[place]
