@@ -157,7 +157,7 @@ class OracleSearch:
         state.way = way
         if state.members is not None:
             state.priority = self.priority(way, state.value)
-            if state not in self.open and way.depth < self.max_steps:
+            if state not in self.open and way.depth < self.max_steps and not state.is_unknown:
                 self.open.append(state)
 
     def open_if_promising(self, state: OracleState) -> None:
@@ -183,6 +183,8 @@ class OracleSearch:
         variance = sum((member - mean) * (member - mean) for member in state.members) / len(state.members)
         state.value = mean + self.config.risk_coef * math.sqrt(variance)
         state.priority = self.priority(state.way, state.value)
+        if state.is_unknown and state.value < 0:
+            return
         if state.way.depth < self.max_steps or state.is_unknown:
             self.open.append(state)
         if state is not self.start and (self.best is None or state.value > self.best.value):

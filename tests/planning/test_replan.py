@@ -148,7 +148,7 @@ def test_curiosity_goes_into_the_unknown_and_caution_keeps_away():
     tried = np.array([[True, False], [True, True], [False, False]])
     for coef, action in ((5.0, 1), (-5.0, 0)):
         memory = memory_of(world, tried, num_members=8)
-        config = ReplanConfig(order="value", weight=1.0, risk_coef=coef, max_expansions=2)
+        config = ReplanConfig(risk_coef=coef)
         planner = Replan(world, HashedValues(8), config, model=memory)
         planner.plan()
         assert planner._plan_actions[0, 0] == action

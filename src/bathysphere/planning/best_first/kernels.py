@@ -182,7 +182,7 @@ def begin(store, rules, slots, rows, depths):
 def evaluated(store, rules, measure, order, record):
     """Puts a record whose members' values are known into its search's open list.
 
-    A state that is reached with the last step a plan may have is never expanded. Mutates: record, open list, best.
+    Not if no step is left there, or it is unknown and worth less than nothing. Mutates: record, open list, best.
 
     Returns:
       Whether its value and its priority are finite.
@@ -197,6 +197,8 @@ def evaluated(store, rules, measure, order, record):
     entry["is_evaluated"] = True
     depth, logarithm = np.int64(entry["depth"]), entry["log_probability"]
     entry["priority"] = order(depth, entry["returned"], value, logarithm, rules.numbers)
+    if entry["terminal"] and value < 0.0:
+        return math.isfinite(value)
     if entry["depth"] < rules.max_steps or entry["terminal"]:
         push(records, searches, b, record)
     best = searches[b]["best"]
@@ -261,7 +263,7 @@ def reach(store, rules, order, parent, action, child, is_new):
         entry["priority"] = priority
         if entry["is_open"]:
             move_up(records, store.searches, entry["slot"], child)
-        elif depth < rules.max_steps:
+        elif depth < rules.max_steps and not entry["terminal"]:
             push(records, store.searches, entry["slot"], child)
     return True
 

@@ -185,15 +185,16 @@ class Replan(BestFirst):
         """Copies the plan of the search in `slot`, which has ended, out of the store, and frees its records."""
         store, goal = self.store, self._goal(slot)
         way, actions = way_to(store, goal)
-        if not len(way):  # there is nowhere to go: any action, which leads back here if the model was asked at all
+        if not len(way):  # there is nowhere to go: any action, whose outcome is known if the model was asked at all
             way, actions = np.array([goal]), self._rng.integers(self.sizes.num_actions, size=1).astype(np.int32)
+            goal = int(store.child[goal, actions[0]])
         self._plan_length[slot] = length = len(way)
         self._plan_actions[slot, :length] = actions
         self._plan_rewards[slot, :length] = store.reward[way, actions]
         self._plan_states[slot, :length] = self._words.states(store.words[np.append(way[1:], goal)])
-        last, is_end = store.records[goal], bool(store.records["terminal"][goal])
-        self._leads_to_end[slot] = is_end and not last["is_evaluated"]
-        self._leads_on[slot] = (last["is_expanded"] or last["parent"] != NONE) and not (is_end and last["is_evaluated"])
+        is_end, has_value = bool(store.records["terminal"][goal]), bool(store.records["is_evaluated"][goal])
+        self._leads_to_end[slot] = goal != NONE and is_end and not has_value
+        self._leads_on[slot] = goal != NONE and not (is_end and has_value)
         release(self.store, np.array([slot]))
 
     def _goal(self, slot: int) -> int:
@@ -201,6 +202,8 @@ class Replan(BestFirst):
         search = self.store.searches[slot]
         if search["solution"] == NONE and search["status"] == EXHAUSTED:
             others = chain_of(self.store, slot)[1:]
+            records = self.store.records[others]
+            others = others[~(records["terminal"] & records["is_evaluated"])]
             if len(others):
                 return int(others[self._rng.integers(len(others))])
         return goal_of(self.store, slot)
