@@ -13,6 +13,8 @@ import pytest
 
 import bathysphere
 from bathysphere import BathysphereError
+from bathysphere.agents.evaluation import evaluate
+from bathysphere.agents.loading import load_trained
 from bathysphere.config.convert import override
 from bathysphere.domains import make_domain
 from bathysphere.learning.block_processes import _Order, _Process
@@ -133,6 +135,8 @@ def test_workers_that_could_not_help_are_refused(tmp_path):
         bathysphere.train(small_config(), run_dir=run, workers=5)
     with pytest.raises(BathysphereError, match="workers is 0; expected at least 1"):
         bathysphere.train(small_config(), run_dir=run, workers=0)
+    with pytest.raises(BathysphereError, match="workers is 257; expected at most 256 processes on one machine"):
+        bathysphere.train(small_config(), run_dir=run, workers=257)
     with pytest.raises(BathysphereError, match="workers on Ray only; add --ray"):
         bathysphere.train(small_config(), run_dir=run, workers=2, worker_gpus=0.5)
     assert not run.exists()
@@ -202,3 +206,18 @@ def test_a_world_of_the_users_own_is_played_by_workers(tmp_path):
     for name, workers in (("here", None), ("two", 2)):
         bathysphere.train(Stairs(), run_dir=tmp_path / name, workers=workers, **settings)
     assert_equal(tmp_path / "here", tmp_path / "two")
+
+
+def test_no_more_processes_are_started_than_there_are_blocks(here):
+    """Four episodes more than the agent was trained with at once are two blocks."""
+    seen = set()
+    options = {"passes": 2, "on_progress": lambda played: seen.add(len(multiprocessing.active_children()))}
+    trained = load_trained(here / "deep-sea")
+    before = len(multiprocessing.active_children())
+    evaluate(here / "deep-sea", trained.config.batch + 4, players=Workers(9).make_players, **options)
+    assert max(seen) == before + 2
+
+
+def test_a_number_of_episodes_that_nobody_can_play_is_refused(here):
+    with pytest.raises(BathysphereError, match=f"episodes is {2**63} .*expected 1 to 1,000,000,000,000"):
+        evaluate(here / "deep-sea", 2**63)

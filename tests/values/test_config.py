@@ -10,6 +10,7 @@ from bathysphere.values import OptimiserConfig, ValuesConfig
         ({"num_members": 0}, "num_members must be positive"),
         ({"network": "mlp", "hidden": ()}, "hidden must list"),
         ({"conv_kernel": 4}, "must be odd"),
+        ({"init_scale": -1.0}, r"values\.init_scale is -1.0; expected at least 0"),
         ({"network": "linear", "shared_trunk": True}, "layers to share"),
         ({"network": "mlp", "hidden": (50,), "shared_trunk": True}, "layers to share"),
         ({"network": "cnn", "global_pooling": True}, "part of residual convolutions"),

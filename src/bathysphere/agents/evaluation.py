@@ -44,6 +44,7 @@ WORDS: dict[Unit, Words] = {
     "level": Words("levels", "solved", "solve_rate", "levels solved"),
 }
 _OF_EPISODES = ("mean_return", "mean_return_low", "mean_return_high", "worst_return", "best_return", "mean_length")
+_MOST_EPISODES = 10**12
 _LOOK_SECONDS = 0.5  # that a block is waited for, before an interrupt is heard
 _COUNTED = ("waits", "states", "expansions", "model_calls")
 
@@ -192,7 +193,7 @@ def evaluate(
     planner: str | None = None,
     *,
     on_progress: Callable[[int], None] | None = None,
-    players: Callable[[BlockPlayer], Players] | None = None,
+    players: Callable[[BlockPlayer, int], Players] | None = None,
     **search: Any,
 ) -> Evaluation:
     """Plays episodes with an agent, without learning, and counts.
@@ -203,12 +204,15 @@ def evaluate(
       seed: decides start states, ties and the members drawn.
       planner: mcts, best-first, levin, phs or none; as in training if not given.
       on_progress: called about twice a second with the number of episodes played so far.
-      players: who plays, in blocks, given what plays them; they are closed. This process, without blocks, if not
-        given. What is counted does not depend on who plays, but blocks have other ties and members drawn.
+      players: who plays, in blocks, given what plays them and how many there are; they are closed. This process,
+        without blocks, if not given. What is counted does not depend on who plays, but blocks have other ties and
+        members drawn.
       **search: settings of the planner to change; those that are None stay as they are.
     """
-    if episodes < 1 or seed < 0:
-        raise BathysphereError(f"episodes is {episodes} and seed {seed}; expected at least 1 and at least 0.")
+    if not 1 <= episodes <= _MOST_EPISODES or seed < 0:
+        raise BathysphereError(
+            f"episodes is {episodes} and seed {seed}; expected 1 to {_MOST_EPISODES:,} and at least 0."
+        )
     with announcing():
         trained = load_trained(agent)
         domain, changed = make_domain(trained.config.domain), given(search)
@@ -255,7 +259,7 @@ def _play_in_blocks(
     config: PlannerSettings,
     episodes: int,
     seed: int,
-    players: Callable[[BlockPlayer], Players],
+    players: Callable[[BlockPlayer, int], Players],
     on_progress: Callable[[int], None],
 ) -> list[Episode]:
     """Has as many blocks played as there are batches, all of the same size."""
@@ -275,7 +279,7 @@ def _play_in_blocks(
         seed=np.random.SeedSequence(seed),
         model=make_model(trained.config, domain, trained.path),
     )
-    knowledge, workers, played = Knowledge(trained.values.weights()), players(player), list[Episode]()
+    knowledge, workers, played = Knowledge(trained.values.weights()), players(player, num_blocks), list[Episode]()
     try:
         for number in range(num_blocks):
             workers.submit(number, 0, knowledge)

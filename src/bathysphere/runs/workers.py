@@ -10,6 +10,8 @@ from bathysphere.errors import BathysphereError
 from bathysphere.learning.block_processes import PlayersInProcesses
 from bathysphere.learning.blocks import BlockPlayer, Players
 
+_MOST_HERE = 256  # processes
+
 
 @dataclass(frozen=True)
 class Workers:
@@ -26,17 +28,23 @@ class Workers:
     def __post_init__(self) -> None:
         if self.number < 1:
             raise BathysphereError(f"workers is {self.number}; expected at least 1.")
+        if self.ray is None and self.number > _MOST_HERE:
+            raise BathysphereError(
+                f"workers is {self.number}; expected at most {_MOST_HERE} processes on one machine. For more, use "
+                "--ray."
+            )
         if self.gpus < 0:
             raise BathysphereError(f"The share of a GPU is {self.gpus}; expected at least 0.")
 
-    def make_players(self, player: BlockPlayer) -> Players:
-        """Returns them, ready for orders."""
+    def make_players(self, player: BlockPlayer, num_blocks: int | None = None) -> Players:
+        """Returns them, ready for orders; no more of them than there are blocks, if that is known."""
+        number = self.number if num_blocks is None else min(self.number, num_blocks)
         if self.ray is None:
-            return PlayersInProcesses(player, self.number)
+            return PlayersInProcesses(player, number)
         from bathysphere.scale.block_players import PlayersOnRay
         from bathysphere.scale.cluster import Cluster
 
-        return PlayersOnRay(player, Cluster(self.ray, self.number, self.gpus))
+        return PlayersOnRay(player, Cluster(self.ray, number, self.gpus))
 
 
 def chosen_workers(number: int | None, ray: bool | str = False, gpus: float = 0.0) -> Workers | None:

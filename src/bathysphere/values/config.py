@@ -73,6 +73,8 @@ class ValuesConfig:
                 f"values.hidden must list at least one positive size for an mlp, got {self.hidden}; "
                 "use values.network linear for a network without hidden layers."
             )
+        if self.init_scale < 0:
+            raise BathysphereError(f"values.init_scale is {self.init_scale}; expected at least 0.")
         if self.conv_kernel % 2 == 0:
             raise BathysphereError(
                 f"values.conv_kernel must be odd (a filter needs a centre), got {self.conv_kernel}; try 3."

@@ -50,7 +50,10 @@ class ToyMontezumaConfig(DomainConfig):
         if not 1 <= self.max_lives <= 255:
             raise BathysphereError(f"Toy Montezuma's max_lives must be from 1 to 255; got {self.max_lives}.")
         if not np.isfinite([self.trap_reward, self.key_reward, self.door_reward]).all():
-            raise BathysphereError("Toy Montezuma's rewards for traps, keys and doors must be finite numbers.")
+            raise BathysphereError(
+                f"Toy Montezuma's trap_reward, key_reward and door_reward are {self.trap_reward}, {self.key_reward} "
+                f"and {self.door_reward}; expected finite numbers."
+            )
 
 
 @register_domain
