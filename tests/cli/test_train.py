@@ -256,6 +256,13 @@ def test_the_summary_counts_wins_and_tells_a_recent_rate_only_of_many_episodes(e
     assert "9 steps (1,234 more imagined) and 1 updates" in told
 
 
+@pytest.mark.parametrize(("wins", "said"), [(1, "Won once, at step 30,"), (2, "Won 2 times, first at step 30,")])
+def test_the_summary_of_a_run_that_won_but_did_not_solve(wins, said):
+    result = {"solved_step": None, "first_solved_step": 30, "wins": wins, "episodes": 9, "env_steps": 90, "updates": 1}
+    result |= {"imagined_steps": 0, "wall_seconds": 1.0, "env_steps_per_second": 9.0, "stopped_by": "steps"}
+    assert summary({**result, "win_rate_100": 0.1, "run_dir": "here"}).startswith(said)
+
+
 @pytest.mark.parametrize("text", ["3e2", "300", "0_300", "300.0"])
 def test_whole_numbers_as_people_write_them(text, tmp_path):
     run = tmp_path / "run"

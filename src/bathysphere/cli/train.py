@@ -128,7 +128,8 @@ def summary(result: dict[str, Any]) -> str:
     if solved is not None:
         outcome = f"Solved: first won at step {first:,}, more than half of 50 episodes at step {solved:,}."
     elif first is not None:
-        outcome = f"Won {result['wins']:,} times, first at step {first:,}, but not yet more than half of 50 episodes."
+        often = f"Won {result['wins']:,} times, first" if result["wins"] > 1 else "Won once,"
+        outcome = f"{often} at step {first:,}, but not yet more than half of 50 episodes."
     elif (earned := _returns(result)) is not None:
         outcome = f"No episode counts as won. {earned}"
     else:
