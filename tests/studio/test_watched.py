@@ -170,6 +170,13 @@ def test_levels_are_played_by_agents_that_can(boxes, agents):
         level_start(agents.load("sea-0"), level)
 
 
+def test_the_agent_that_is_shown_can_be_chosen_though_the_list_does_not_have_it(folder):
+    """The list of runs is a moment old: it may lack a run that has just begun, and one that is gone is not in it."""
+    agents = Agents(RunsFolder(folder))
+    assert agents.names("gone").keys() - agents.names().keys() == {"gone"}
+    assert agents.names(f"{SHIPPED}deep-sea") == agents.names()
+
+
 def test_agents_come_from_the_package_and_the_folder_only(agents, folder):
     assert agents.load("sea-0") is agents.load("sea-0")
     shipped = agents.load(f"{SHIPPED}deep-sea")

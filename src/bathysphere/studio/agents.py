@@ -44,10 +44,13 @@ class Agents:
         self._known: dict[tuple[str, Any], Known] = {}
         self._lock = threading.Lock()
 
-    def names(self) -> dict[str, str]:
-        """Returns all that can be loaded, with what to call them."""
+    def names(self, shown: str | None = None) -> dict[str, str]:
+        """Returns all that can be loaded, with what to call them; `shown` too, which may be gone, or too new."""
         runs = {run.name: run.name for run in self._folder.runs() if run.state != "damaged"}
-        return {f"{SHIPPED}{name}": f"{name} (comes trained)" for name in shipped_agents()} | runs
+        names = {f"{SHIPPED}{name}": f"{name} (comes trained)" for name in shipped_agents()} | runs
+        if shown is not None:
+            names.setdefault(shown, shown.removeprefix(SHIPPED))
+        return names
 
     def path(self, name: str) -> Path:
         """Returns the file or run directory of an agent; nothing outside the folder and the package."""

@@ -111,7 +111,7 @@ class UnknownPage:
             except BathysphereError as error:
                 self.problem.set_text(str(error))
         name = self.session.known.name if self.session is not None else agent or DEFAULT
-        self.agent.offer(self.studio.agents.names() | {name: name.removeprefix("shipped:")}, name)
+        self.agent.offer(self.studio.agents.names(name), name)
         await self._load()
         parts.every(_LOOK_SECONDS, self._look)
 

@@ -173,7 +173,8 @@ class WatchPage:
         """Shows what belongs to an episode from its beginning to its end."""
         assert self.session is not None
         watched = self.session.watched
-        self.agent.offer(self.studio.agents.names(), self.session.known.name)
+        shown = self.session.known.name
+        self.agent.offer(self.studio.agents.names(shown), shown)
         self.seed.props["value"] = str(self.session.seed)
         self.seed.update()
         self.inside.props["href"] = f"/search?session={self.session.name}"
