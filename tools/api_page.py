@@ -86,7 +86,7 @@ def _signature(name: str, thing: Any) -> str:
     if _is_empty(thing):
         return f"```text\n{name}\n```\n"
     shown: list[str] = []
-    for one in signature.parameters.values():
+    for one in _parameters(thing, signature):
         if one.name == "self":
             continue
         if one.kind is one.KEYWORD_ONLY and not any(text.startswith("*") for text in shown):
@@ -98,6 +98,15 @@ def _signature(name: str, thing: Any) -> str:
     if len(line) > 100:
         line = f"{name}(\n" + "".join(f"    {one},\n" for one in shown) + f"){arrow}"
     return f"```text\n{line}\n```\n"
+
+
+def _parameters(thing: Any, signature: inspect.Signature) -> list[inspect.Parameter]:
+    """Returns the parameters; `**options` of a class are the keyword arguments of the base that they are handed to."""
+    own = list(signature.parameters.values())
+    if not inspect.isclass(thing) or "Unpack" not in str(own[-1].annotation if own else ""):
+        return own
+    base = inspect.signature(thing.__mro__[1]).parameters.values()
+    return own[:-1] + [one for one in base if one.kind is one.KEYWORD_ONLY]
 
 
 def _parameter(one: inspect.Parameter) -> str:

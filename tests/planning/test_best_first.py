@@ -337,7 +337,7 @@ def test_policies_of_another_shape():
 def test_steady_values_and_empty_batches():
     with pytest.raises(BathysphereError, match=r"learning\.steady_values is for search mcts"):
         BestFirst(DOMAIN, VALUES, steady=True)
-    with pytest.raises(BathysphereError, match="batch is 0; expected at least 1 search"):
+    with pytest.raises(BathysphereError, match="batch is 0; expected at least 1 episode"):
         BestFirst(DOMAIN, VALUES, batch=0)
 
 

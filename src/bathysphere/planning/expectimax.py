@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from bathysphere.domains.base import (
     ImaginedOutcomes,
     Model,
     PartialChance,
-    Starts,
     States,
     Successors,
 )
@@ -31,10 +30,10 @@ from bathysphere.planning.graph import chance, kernels
 from bathysphere.planning.graph.arena import Sizes
 from bathysphere.planning.graph.graphs import Graphs
 from bathysphere.planning.inspect import RootReport
-from bathysphere.planning.planner import Values, Work, not_finite, num_drawn_members, register_planner
+from bathysphere.planning.planner import Values, not_finite, num_drawn_members, register_planner
 from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
-from bathysphere.planning.start_states import EpisodeStarts, find_starts
-from bathysphere.storage.state import generator_state, prefixed, require, restore_generator, section
+from bathysphere.planning.slots import PlayOptions, SlotPlanner
+from bathysphere.storage.state import prefixed, require, section
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class ExpectimaxConfig(PlannerSettings):
 
 
 @register_planner("expectimax", ExpectimaxConfig)
-class Expectimax:
+class Expectimax(SlotPlanner):
     """Plays `batch` episodes at once in a world with chance.
 
     Every pass walks from the root to a leaf, by actions that the risk measure prefers and by outcomes that are drawn,
@@ -90,28 +89,18 @@ class Expectimax:
       The others: as for `MCTS`.
     """
 
-    makes_plans = False
+    config: ExpectimaxConfig
 
     def __init__(
         self,
         domain: Domain,
         values: Values,
         config: ExpectimaxConfig | None = None,
-        *,
-        batch: int = 1,
-        seed: int | np.random.SeedSequence = 0,
-        model: Model | None = None,
-        num_episodes: int | None = None,
-        starts: States | Starts | None = None,
-        worker: int = 0,
-        workers: int = 1,
-        steady: bool = False,
-        graph_states: int | None = None,
+        **options: Unpack[PlayOptions],
     ) -> None:
-        _check(domain, batch, domain if model is None else model, steady or graph_states is not None)
-        self.domain, self.values, self.config = domain, values, config or ExpectimaxConfig()
-        self.model: Model = domain if model is None else model
-        self.work = Work()
+        super().__init__(domain, values, config or ExpectimaxConfig(), **options)
+        _check(domain, self.model, self._steady or self._graph_states is not None)
+        batch = len(self._active)
         num_actions = len(domain.action_names)
         told = self._imagine(domain.initial(1, np.random.default_rng(0)))
         self._num_outcomes = told.outcomes.rewards.shape[2] + (told.unknown.shape[1] > 0)  # the unknown is one, too
@@ -122,7 +111,7 @@ class Expectimax:
             num_actions=num_edges,
             num_members=values.num_members,
             num_subsampled=num_drawn_members(self.config.num_subsampled, values),
-            max_steps=self.config.max_steps or domain.max_steps,
+            max_steps=self.max_steps,
             num_priors=num_edges,
         )
         self.graphs = Graphs(sizes, self.config.as_search())
@@ -137,24 +126,7 @@ class Expectimax:
         room = batch * num_edges
         self._pending, self._num_pending = np.zeros(batch, np.int64), 0
         self._new = np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, sizes.words), np.uint64)
-        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        stream = find_starts(starts, domain, sequence)
-        self._rng = np.random.default_rng(sequence)
-        self._starts = EpisodeStarts(domain, stream, self._rng, num_episodes, worker, workers)
-        self._active, self._episode = np.zeros(batch, np.bool_), np.zeros(batch, np.int64)
-        self._actions = np.zeros(batch, np.int32)
-        self.made: MadeSteps | None = None  # the latest, where planning does not go by the world's own outcomes
         self._start(np.arange(batch))
-
-    @property
-    def active(self) -> NDArray[np.bool_]:
-        """Which slots hold a running episode, bool [B]."""
-        return self._active
-
-    @property
-    def actions(self) -> NDArray[np.int32]:
-        """The actions of the last step, int32 [B]."""
-        return self._actions
 
     @property
     def root_states(self) -> States:
@@ -165,19 +137,6 @@ class Expectimax:
     def graph_bytes(self) -> int:
         """Memory of all search graphs, in bytes."""
         return self.graphs.nbytes
-
-    def step(self, steps: int = 1) -> list[Episode]:
-        """Plans and makes `steps` steps in every running episode; returns the episodes that finished."""
-        began, before = time.perf_counter(), sum(self.work.seconds.values())
-        episodes: list[Episode] = []
-        for _ in range(steps):
-            if not self._active.any():
-                break
-            self.plan()
-            episodes += self.act()
-        counted = sum(self.work.seconds.values()) - before
-        self.work.seconds["other"] += time.perf_counter() - began - counted
-        return episodes
 
     def plan(self, passes: int | None = None) -> None:
         """Runs all passes of one step, or until there are `passes`, without making it."""
@@ -297,14 +256,11 @@ class Expectimax:
 
     def _start(self, slots: NDArray[np.intp]) -> None:
         """Starts the next episodes in `slots`, as many as are still allowed; the other slots fall silent."""
-        self._active[slots] = False
-        beginning = self._starts.begin(len(slots), len(self._active))
-        if beginning is None:
+        begun = self._begin_episodes(slots)
+        if begun is None:
             return
-        slots = slots[: len(beginning.indices)]
+        slots, beginning = begun
         self.graphs.start(slots, beginning.states, beginning.seeds)
-        self._active[slots] = True
-        self._episode[slots] = beginning.indices
         new_slots, new_states, new_rows = self._new
         new_slots[: len(slots)], new_states[: len(slots)] = slots, 0
         new_rows[: len(slots)] = self.graphs.words(beginning.states)
@@ -313,7 +269,7 @@ class Expectimax:
     def _finish(self, slots: NDArray[np.intp], is_truncated: NDArray[np.bool_]) -> list[Episode]:
         """Reads the episodes in `slots` out of the arena and starts new ones there."""
         self.graphs.check_scores(slots)
-        numbers = self._starts.number(self._episode[slots])
+        numbers = self._numbers(slots)
         episodes = read_episodes(self.graphs.arena, slots, numbers, is_truncated, self.graphs.sizes.state_size)
         self._start(slots)
         return [replace(episode, policy=None) for episode in episodes]  # visits are not counted
@@ -322,28 +278,22 @@ class Expectimax:
         """Returns everything that going on bit for bit needs, half-played episodes included."""
         return {
             **prefixed("arena.", self.graphs.state_dict()),
-            **self._starts.state_dict(self._active, self._episode),
-            **self.work.state_dict(),
-            "rng": generator_state(self._rng),
+            **self._slots_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; sizes and config must be the same."""
         self.graphs.load_state_dict(section(state, "arena."))
-        self._starts.load_state_dict(state, self._active, self._episode)
-        self.work.load_state_dict(state)
+        self._load_slots_state(state)
         episodes = self.graphs.arena.episodes
         roots = np.array([self._root(slot) for slot in range(len(episodes))])
         has_ended = self.graphs.arena.stats["terminal"][np.arange(len(episodes)), roots]
         is_over = has_ended | (episodes["step"] >= self.graphs.sizes.max_steps) | (episodes["num_states"] == 0)
         require(not (self._active & is_over).any(), "an episode goes on that never began, or is over")
-        restore_generator(self._rng, state["rng"])
 
 
-def _check(domain: Domain, batch: int, model: Model, wants_more: bool) -> None:
+def _check(domain: Domain, model: Model, wants_more: bool) -> None:
     """Refuses what does not go with planning by outcomes."""
-    if batch < 1:
-        raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
     if not isinstance(domain, Chance):
         raise BathysphereError(
             f"The planner expectimax is for worlds with chance, and {domain.name} offers no outcomes. Plan with mcts."

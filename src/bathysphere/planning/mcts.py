@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, Starts, States
-from bathysphere.domains.real_steps import MadeSteps
+from bathysphere.domains.base import Domain, States
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import compiled_rules
 from bathysphere.planning.config import SearchConfig
@@ -27,25 +26,24 @@ from bathysphere.planning.graph.steps import CUT_OFF, RUNNING
 from bathysphere.planning.graph_values import with_graph_values
 from bathysphere.planning.planner import (
     Values,
-    Work,
     num_drawn_members,
     play_all,
     refuse_chance,
     register_planner,
 )
 from bathysphere.planning.search_graph import SearchGraph, graph_of_episode
-from bathysphere.planning.start_states import EpisodeStarts, find_starts
-from bathysphere.storage.state import generator_state, prefixed, require, restore_generator, section
+from bathysphere.planning.slots import PlayOptions, SlotPlanner
+from bathysphere.storage.state import prefixed, require, section
 
 _MOST_PASSES = 1024  # between two looks at the clock; bounds the room that is made for them
 
 
 @register_planner("mcts", SearchConfig)
-class MCTS:
+class MCTS(SlotPlanner):
     """Plays `batch` episodes at once.
 
     Every call of `step` makes one step in each episode after `config.passes` passes of planning, and returns the
-    episodes that finished. Finished episodes restart in their slot until `num_episodes` have been started.
+    episodes that finished.
 
     Args:
       domain: the world; its rules decide what really happens.
@@ -65,56 +63,34 @@ class MCTS:
         up to so many further states of their graphs; None: neither.
     """
 
-    makes_plans = False
+    config: SearchConfig
 
     def __init__(
         self,
         domain: Domain,
         values: Values,
         config: SearchConfig | None = None,
-        *,
-        batch: int = 1,
-        seed: int | np.random.SeedSequence = 0,
-        model: Model | None = None,
-        num_episodes: int | None = None,
-        starts: States | Starts | None = None,
-        worker: int = 0,
-        workers: int = 1,
-        steady: bool = False,
-        graph_states: int | None = None,
+        **options: Unpack[PlayOptions],
     ) -> None:
-        if batch < 1:
-            raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
         refuse_chance(domain)
         config = config or SearchConfig()
-        self.domain, self.values, self.config = domain, values, config
-        self.model: Model = domain if model is None else model
-        self.num_episodes = num_episodes
-        self.work = Work()
-        self.made: MadeSteps | None = None  # the latest, where planning does not go by the rules
-        self._graph_states = graph_states
+        super().__init__(domain, values, config, **options)
+        batch = len(self._active)
         sizes = Sizes(
             batch=batch,
             state_size=domain.state_size,
             num_actions=len(domain.action_names),
             num_members=values.num_members,
             num_subsampled=num_drawn_members(config.num_subsampled, values),
-            max_steps=config.max_steps or domain.max_steps,
+            max_steps=self.max_steps,
             num_priors=len(domain.action_names) if config.prior_coef else 0,
         )
         self.graphs = Graphs(sizes, config)
-        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        stream = find_starts(starts, domain, sequence)
-        self._rng = np.random.default_rng(sequence)
-        self._starts = EpisodeStarts(domain, stream, self._rng, num_episodes, worker, workers)
-        self._episode_values = EpisodeValues(batch, values.num_members) if steady else None
+        self._episode_values = EpisodeValues(batch, values.num_members) if self._steady else None
         self._batched = BatchedExpansion(domain, self.graphs, self.work, self._episode_values, self._rng)
         self._compiled: compiled_rules.CompiledExpansion | None = None
-        if not steady and not config.prior_coef and compiled_rules.has_rules(domain):
+        if not self._steady and not config.prior_coef and compiled_rules.has_rules(domain):
             self._compiled = compiled_rules.CompiledExpansion(domain, self.graphs, self.work)
-        self._active = np.zeros(batch, np.bool_)
-        self._episode = np.zeros(batch, np.int64)
-        self._actions = np.zeros(batch, np.int32)
         self._outcomes = np.zeros(batch, np.int8)
         self._steps_left = np.zeros(batch, np.int64)
         self._start(np.arange(batch))
@@ -138,32 +114,6 @@ class MCTS:
     def root_states(self) -> States:
         """The state each episode is in, uint8 [B, S]."""
         return self.graphs.root_states
-
-    @property
-    def active(self) -> NDArray[np.bool_]:
-        """Which slots hold a running episode, bool [B]."""
-        return self._active
-
-    @property
-    def actions(self) -> NDArray[np.int32]:
-        """The actions of the last step, int32 [B]."""
-        return self._actions
-
-    def step(self, steps: int = 1) -> list[Episode]:
-        """Plans and makes `steps` steps in every running episode.
-
-        Returns:
-          The episodes that finished: those of the first step first, and of each step in slot order.
-        """
-        began, before = time.perf_counter(), sum(self.work.seconds.values())
-        table = self.table()
-        if table is not None:
-            episodes = self._play_in_compiled_code(table, steps)
-        else:
-            episodes = self._play_in_lock_step(steps)
-        counted = sum(self.work.seconds.values()) - before
-        self.work.seconds["other"] += time.perf_counter() - began - counted
-        return episodes
 
     def plan(self, *, passes: int | None = None, seconds: float | None = None) -> None:
         """Runs all passes of one step, without making it: between `plan` and `act` the decision can be looked at.
@@ -229,15 +179,9 @@ class MCTS:
         told = self._steps_left, self._actions, self._outcomes
         self._compiled.run(table, self._active, num_passes, *told)
 
-    def _play_in_lock_step(self, steps: int) -> list[Episode]:
-        """Makes `steps` steps in every running episode, one step in all of them at a time."""
-        episodes: list[Episode] = []
-        for _ in range(steps):
-            if not self._active.any():
-                break
-            self.plan()
-            episodes += self.act()
-        return episodes
+    def _make_steps(self, steps: int) -> list[Episode]:
+        table = self.table()
+        return super()._make_steps(steps) if table is None else self._play_in_compiled_code(table, steps)
 
     def _play_in_compiled_code(self, table: NDArray[np.float32], steps: int) -> list[Episode]:
         """Makes `steps` steps in every running episode, each by itself but with the same result as in lock step."""
@@ -256,25 +200,20 @@ class MCTS:
 
     def _start(self, slots: NDArray[np.intp]) -> None:
         """Starts the next episodes in `slots`, as many as are still allowed; the other slots fall silent."""
-        self._active[slots] = False
         self._outcomes[slots] = RUNNING
-        before = time.perf_counter()
-        beginning = self._starts.begin(len(slots), self.sizes.batch)
-        self.work.seconds["starts"] += time.perf_counter() - before
-        if beginning is None:
+        begun = self._begin_episodes(slots)
+        if begun is None:
             return
-        slots = slots[: len(beginning.indices)]
+        slots, beginning = begun
         self.graphs.start(slots, beginning.states, beginning.seeds)
         if self._episode_values is not None:
             self._episode_values.begin(slots, self.values)
-        self._active[slots] = True
-        self._episode[slots] = beginning.indices
         self._batched.evaluate_starts(self.values, slots, beginning.states)
 
     def _finish(self, slots: NDArray[np.intp]) -> list[Episode]:
         """Reads the episodes in `slots` out of the arena and starts new ones there."""
         self.graphs.check_scores(slots)
-        numbers = self._starts.number(self._episode[slots])
+        numbers = self._numbers(slots)
         episodes = read_episodes(self.arena, slots, numbers, self._outcomes[slots] == CUT_OFF, self.sizes.state_size)
         if self._graph_states is not None:
             discount, most = self.config.discount, self._graph_states
@@ -288,9 +227,7 @@ class MCTS:
         return {
             **prefixed("arena.", self.graphs.state_dict()),
             **prefixed("steady.", self._episode_values.state_dict() if self._episode_values else {}),
-            **self._starts.state_dict(self._active, self._episode),
-            **self.work.state_dict(),
-            "rng": generator_state(self._rng),
+            **self._slots_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -298,9 +235,7 @@ class MCTS:
         self.graphs.load_state_dict(section(state, "arena."))
         if self._episode_values is not None:
             self._episode_values.load_state_dict(section(state, "steady."), self.values)
-        self._starts.load_state_dict(state, self._active, self._episode)
-        self.work.load_state_dict(state)
-        restore_generator(self._rng, state["rng"])
+        self._load_slots_state(state)
         episodes, slots = self.arena.episodes, np.arange(self.sizes.batch)
         has_ended = self.arena.stats["terminal"][slots, self.arena.nodes["state"][slots, episodes["root"]]]
         is_over = has_ended | (episodes["step"] >= self.sizes.max_steps) | (episodes["num_states"] == 0)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, Starts, States
+from bathysphere.domains.base import Domain, States
 from bathysphere.domains.real_steps import take_steps
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings
@@ -21,10 +21,10 @@ from bathysphere.planning.episode import Episode
 from bathysphere.planning.graph.risk import check_measure, find_risk_measure, no_number
 from bathysphere.planning.graph.scoring import choose_by_values
 from bathysphere.planning.inspect import RootReport
-from bathysphere.planning.planner import ActionValues, Values, Work, not_finite, num_drawn_members, register_planner
+from bathysphere.planning.planner import ActionValues, Values, not_finite, num_drawn_members, register_planner
 from bathysphere.planning.played import PlayedSteps
 from bathysphere.planning.search_graph import SearchGraph
-from bathysphere.planning.start_states import EpisodeStarts, find_starts
+from bathysphere.planning.slots import PlayOptions, SlotPlanner
 from bathysphere.storage.state import generator_state, require, restore_generator
 
 _STREAM = np.dtype([("rng", np.uint64)])
@@ -56,7 +56,7 @@ class NoPlannerConfig(PlannerSettings):
 
 
 @register_planner("none", NoPlannerConfig)
-class NoPlanner:
+class NoPlanner(SlotPlanner):
     """Plays `batch` episodes at once, by values of actions alone.
 
     Args:
@@ -64,58 +64,30 @@ class NoPlanner:
       The others: as for `MCTS`. There is no model to plan with, and no graph.
     """
 
-    makes_plans = False
+    config: NoPlannerConfig
 
     def __init__(
         self,
         domain: Domain,
         values: Values,
         config: NoPlannerConfig | None = None,
-        *,
-        batch: int = 1,
-        seed: int | np.random.SeedSequence = 0,
-        model: Model | None = None,
-        num_episodes: int | None = None,
-        starts: States | Starts | None = None,
-        worker: int = 0,
-        workers: int = 1,
-        steady: bool = False,
-        graph_states: int | None = None,
+        **options: Unpack[PlayOptions],
     ) -> None:
         config = config or NoPlannerConfig()
-        _check(values, batch, model is not None and model is not domain, steady, graph_states is not None)
-        self.domain, self.values, self.config = domain, values, config
-        self.model: Model = domain
-        self.work = Work()
-        self.max_steps = config.max_steps or domain.max_steps
+        super().__init__(domain, values, config, **options)
+        _check(values, self.model is not domain, self._steady or self._graph_states is not None)
+        batch = len(self._active)
         num_members, num_drawn = values.num_members, num_drawn_members(config.num_subsampled, values)
         measure = find_risk_measure(config.risk)
         check_measure(measure, num_drawn, float(config.risk_coef))
         self._measure = measure.kind == "joint", measure.address, float(config.risk_coef)
         self._scratch = np.ones(len(domain.action_names), np.bool_), np.empty((len(domain.action_names), num_drawn))
-        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        stream = find_starts(starts, domain, sequence)
-        self._rng = np.random.default_rng(sequence)
-        self._starts = EpisodeStarts(domain, stream, self._rng, num_episodes, worker, workers)
         self._num_members = num_members
-        self._active = np.zeros(batch, np.bool_)
-        self._actions = np.zeros(batch, np.int32)
-        self._episode = np.zeros(batch, np.int64)
         self._members = np.zeros((batch, num_drawn), np.int64)  # that rank actions, increasing
         self._tie_seeds = np.zeros(batch, np.uint64)
         self._streams = self._tie_seeds.view(_STREAM)  # the same memory, as kernels take it
         self._played = PlayedSteps(domain, batch, self.max_steps)
         self._start(np.arange(batch))
-
-    @property
-    def active(self) -> NDArray[np.bool_]:
-        """Which slots hold a running episode, bool [B]."""
-        return self._active
-
-    @property
-    def actions(self) -> NDArray[np.int32]:
-        """The actions of the last step, int32 [B]."""
-        return self._actions
 
     @property
     def root_states(self) -> States:
@@ -126,16 +98,6 @@ class NoPlanner:
     def graph_bytes(self) -> int:
         """0: there is no graph."""
         return 0
-
-    def step(self, steps: int = 1) -> list[Episode]:
-        """Chooses and makes `steps` steps in every running episode; returns the episodes that finished."""
-        episodes: list[Episode] = []
-        for _ in range(steps):
-            if not self._active.any():
-                break
-            self.plan()
-            episodes += self.act()
-        return episodes
 
     def plan(self) -> None:
         """Chooses the next action of every episode without making the step."""
@@ -221,14 +183,11 @@ class NoPlanner:
 
     def _start(self, slots: NDArray[np.intp]) -> None:
         """Starts the next episodes in `slots`, as many as are still allowed; the other slots fall silent."""
-        self._active[slots] = False
-        beginning = self._starts.begin(len(slots), len(self._active))
-        if beginning is None:
+        begun = self._begin_episodes(slots)
+        if begun is None:
             return
-        slots = slots[: len(beginning.indices)]
-        self._active[slots] = True
+        slots, beginning = begun
         self._played.begin(slots, beginning.states)
-        self._episode[slots] = beginning.indices
         self._tie_seeds[slots] = beginning.seeds
         num_drawn = self._members.shape[1]
         for slot in slots.tolist():
@@ -236,7 +195,7 @@ class NoPlanner:
 
     def _read(self, slot: int, solved: bool, is_truncated: bool) -> Episode:
         """Returns the episode in `slot`, which has just finished."""
-        index = int(self._starts.number(self._episode[slot]))
+        index = int(self._numbers(np.array([slot]))[0])
         return self._played.read(slot, self.domain, self.values, index, solved, is_truncated)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
@@ -263,10 +222,8 @@ class NoPlanner:
         restore_generator(self._rng, state["rng"])
 
 
-def _check(values: Values, batch: int, has_model: bool, steady: bool, wants_graph: bool) -> None:
+def _check(values: Values, has_model: bool, wants_more: bool) -> None:
     """Refuses what does not go with acting without a planner."""
-    if batch < 1:
-        raise BathysphereError(f"batch is {batch}; expected at least 1 episode at a time.")
     if not isinstance(values, ActionValues):
         raise BathysphereError(
             "The planner none needs values of actions, and these are values of states. Train with --planner none, or "
@@ -274,7 +231,7 @@ def _check(values: Values, batch: int, has_model: bool, steady: bool, wants_grap
         )
     if has_model:
         raise BathysphereError("The planner none looks at no model; leave model out, or plan with another planner.")
-    if steady or wants_graph:
+    if wants_more:
         raise BathysphereError(
             "The planner none has no search graph and always acts on the newest values; turn off "
             "learning.steady_values, learning.graph_states and learning.target graph."

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Chance, Domain, Model, States
+from bathysphere.domains.real_steps import MadeSteps
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
@@ -142,6 +143,7 @@ class Planner(Protocol):
     values: Values
     model: Model  # what planning believes happens; the domain itself if it knows the rules
     work: Work
+    made: MadeSteps | None  # the latest steps, where planning does not go by the rules; else None
     makes_plans: bool  # whether it searches for whole plans, which become episodes, instead of planning every step
 
     @property

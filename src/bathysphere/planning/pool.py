@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from bathysphere.domains.base import Domain, Model, Remembers, Starts, States
 from bathysphere.domains.real_steps import MadeSteps
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.best_first import Replan
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.expectimax import Expectimax
-from bathysphere.planning.mcts import MCTS
 from bathysphere.planning.planner import Values, Work, make_planner, play_all
 from bathysphere.planning.start_states import find_starts
 from bathysphere.storage.state import prefixed, section
@@ -82,8 +79,7 @@ class Pool:
 
     def made(self) -> list[MadeSteps]:
         """Returns the steps that were made last by those that plan with a model."""
-        followers = [planner for planner in self._planners if isinstance(planner, (MCTS, Expectimax, Replan))]
-        return [planner.made for planner in followers if planner.made is not None]
+        return [planner.made for planner in self._planners if planner.made is not None]
 
     def play(self) -> list[Episode]:
         """Plays until no episode is left (`num_episodes` must be set); returns them in order of starting."""

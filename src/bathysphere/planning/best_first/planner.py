@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Hopeless, Model, PartialModel, Starts, States, WithGoal
+from bathysphere.domains.base import Domain, Hopeless, PartialModel, States, WithGoal
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import compiled_rules
 from bathysphere.planning.best_first import kernels
@@ -42,28 +42,29 @@ from bathysphere.planning.episode_values import checked_values
 from bathysphere.planning.expansion import checked_answer
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.risk import check_measure, find_risk_measure
-from bathysphere.planning.planner import PolicyValues, Values, Work, not_finite, refuse_chance, register_planner
+from bathysphere.planning.planner import PolicyValues, Values, not_finite, refuse_chance, register_planner
 from bathysphere.planning.search_graph import SearchGraph
-from bathysphere.planning.start_states import EpisodeStarts, find_starts
+from bathysphere.planning.slots import PlayOptions, SlotPlanner
 from bathysphere.planning.words import WordRows
-from bathysphere.storage.state import generator_state, require, restore_generator
+from bathysphere.storage.state import require
 
 _ROUNDS = 4096  # expansions of each search in one call of compiled code, after which time is looked at
 _LEAST_PROBABILITY = 1e-9  # of an action, so that a way that a policy rules out is the last but can be taken
 
 
 @register_planner("best-first", BestFirstConfig)
-class BestFirst:
+class BestFirst(SlotPlanner):
     """Searches for `batch` plans at once.
 
     Every call of `step` makes one round: it expands the first states of each search's open list. A search that ends
     becomes an `Episode`, and the next one begins in its slot until `num_episodes` have been started.
 
-    Args: as for `MCTS`. With a model that is not the domain, plans are made by the model and then followed in the
-    domain, up to the first step that ends elsewhere than predicted; `work.model_errors` counts what was wrong. What the
-    model does not know is an open end with a value, and a search that takes it off its open list plans to find out.
+    Args: as for `MCTS`. With a model that is not the domain, plans are made by the model and then followed in
+    the domain, up to the first step that ends elsewhere than predicted. What the model does not know is an open end
+    with a value, and a search that takes it off its open list plans to find out.
     """
 
+    config: BestFirstConfig
     makes_plans = True
 
     def __init__(
@@ -71,31 +72,17 @@ class BestFirst:
         domain: Domain,
         values: Values,
         config: BestFirstConfig | None = None,
-        *,
-        batch: int = 1,
-        seed: int | np.random.SeedSequence = 0,
-        model: Model | None = None,
-        num_episodes: int | None = None,
-        starts: States | Starts | None = None,
-        worker: int = 0,
-        workers: int = 1,
-        steady: bool = False,
-        graph_states: int | None = None,
+        **options: Unpack[PlayOptions],
     ) -> None:
-        if batch < 1:
-            raise BathysphereError(f"batch is {batch}; expected at least 1 search at a time.")
         refuse_chance(domain)
-        if steady:
+        config = config or BestFirstConfig()
+        super().__init__(domain, values, config, **options)
+        batch = len(self._active)
+        if self._steady:
             raise BathysphereError(
                 "Best-first search plans with the newest values; learning.steady_values is for search mcts. Turn it "
                 "off."
             )
-        config = config or BestFirstConfig()
-        self.domain, self.values, self.config = domain, values, config
-        self.model: Model = domain if model is None else model
-        self.work = Work()
-        self._graph_states = graph_states
-        self._max_steps = config.max_steps or domain.max_steps
         order = find_order(config.order)
         self._needs_policy = order.needs_policy
         if self._needs_policy and not (isinstance(values, PolicyValues) and values.has_policy):
@@ -126,16 +113,12 @@ class BestFirst:
             measure=find_risk_measure(config.risk).address,
             risk_coef=float(config.risk_coef),
             discount=float(config.discount),
-            max_steps=self._max_steps,
+            max_steps=self.max_steps,
             max_expansions=config.max_expansions,
             max_states=config.max_states or np.iinfo(np.int32).max,
             width=config.width,
             reopen=config.reopen,
         )
-        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        stream = find_starts(starts, domain, sequence)
-        self._rng = np.random.default_rng(sequence)
-        self._starts = EpisodeStarts(domain, stream, self._rng, num_episodes, worker, workers)
         self._partial = self.model if isinstance(self.model, PartialModel) else None
         self._prunes = config.prune and isinstance(domain, Hopeless)
         self.store: Store = allocate(self.sizes)
@@ -148,16 +131,9 @@ class BestFirst:
         self._pending_rows = np.empty((room, num_words), np.uint64)
         self._new = np.empty(room * self.sizes.num_actions, np.int64)
         self._new_rows = np.empty((len(self._new), num_words), np.uint64)
-        self._active = np.zeros(batch, np.bool_)
-        self._episode = np.zeros(batch, np.int64)
         self._began = np.zeros(batch)
         self._kernels = self._bind_kernels()
         self._start(np.arange(batch))
-
-    @property
-    def active(self) -> NDArray[np.bool_]:
-        """Which slots hold a running search, bool [B]."""
-        return self._active
 
     @property
     def actions(self) -> NDArray[np.int32]:
@@ -177,19 +153,6 @@ class BestFirst:
     def graph_bytes(self) -> int:
         """Memory of all searches, in bytes."""
         return sum(array.nbytes for array in self.store)
-
-    def step(self, steps: int = 1) -> list[Episode]:
-        """Makes `steps` rounds in every running search; returns the episodes that finished, in slot order each."""
-        began, before = time.perf_counter(), sum(self.work.seconds.values())
-        episodes: list[Episode] = []
-        for _ in range(steps):
-            if not self._active.any():
-                break
-            self.plan()
-            episodes += self.act()
-        counted = sum(self.work.seconds.values()) - before
-        self.work.seconds["other"] += time.perf_counter() - began - counted
-        return episodes
 
     def plan(self) -> None:
         """Makes one round in every running search."""
@@ -324,15 +287,10 @@ class BestFirst:
 
     def _start(self, slots: NDArray[np.intp]) -> None:
         """Starts the next searches in `slots`, as many as are still allowed; the other slots fall silent."""
-        self._active[slots] = False
-        before = time.perf_counter()
-        beginning = self._starts.begin(len(slots), self.sizes.batch)
-        self.work.seconds["starts"] += time.perf_counter() - before
-        if beginning is None:
+        begun = self._begin_episodes(slots)
+        if begun is None:
             return
-        slots = slots[: len(beginning.indices)]
-        self._active[slots] = True
-        self._episode[slots] = beginning.indices
+        slots, beginning = begun
         self._begin(slots, beginning.states, np.zeros(len(slots), np.int64))
 
     def _begin(self, slots: NDArray[np.intp], states: States, depths: NDArray[np.int64]) -> None:
@@ -348,7 +306,7 @@ class BestFirst:
 
     def _finish(self, slots: NDArray[np.intp]) -> list[Episode]:
         """Reads the searches in `slots` out of the store and starts new ones there."""
-        numbers = self._starts.number(self._episode[slots]).tolist()
+        numbers = self._numbers(slots).tolist()
         episodes = []
         for slot, number in zip(slots.tolist(), numbers, strict=True):
             graph = read_graph(self.store, self.sizes, slot)
@@ -377,11 +335,7 @@ class BestFirst:
             else:
                 state |= {f"store.{name}.{field}": np.ascontiguousarray(array[field]) for field in fields}
         del state["store.pool.num_entries"]  # the lookup is built anew
-        return state | {
-            **self._starts.state_dict(self._active, self._episode),
-            **self.work.state_dict(),
-            "rng": generator_state(self._rng),
-        }
+        return state | self._slots_state()
 
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned; sizes and config must be the same."""
@@ -410,10 +364,8 @@ class BestFirst:
         kernels.rebuild_lookup(store)
         check_store(store)
         self.store = store
-        self._starts.load_state_dict(state, self._active, self._episode)
-        self.work.load_state_dict(state)
+        self._load_slots_state(state)
         self._began[:] = time.perf_counter()
-        restore_generator(self._rng, state["rng"])
         require(not (self._active & ~self._has_begun).any(), "a search goes on that never began")
 
     @property

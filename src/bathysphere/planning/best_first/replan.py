@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, Starts, States, Successors
+from bathysphere.domains.base import Domain, States, Successors
 from bathysphere.domains.real_steps import MadeSteps, take_steps
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.best_first.config import BestFirstConfig
@@ -22,6 +22,7 @@ from bathysphere.planning.episode import Episode
 from bathysphere.planning.planner import Values, register_planner
 from bathysphere.planning.played import PlayedSteps
 from bathysphere.planning.search_graph import SearchGraph
+from bathysphere.planning.slots import PlayOptions
 from bathysphere.storage.state import require
 
 _SAVED = ("_plan_states", "_plan_actions", "_plan_rewards")
@@ -53,7 +54,7 @@ class Replan(BestFirst):
     anything unknown, leads to any of the states that it has seen, ends among them: models err, and the next episode may
     do better.
 
-    Args: as for `BestFirst`.
+    Args: as for `MCTS`.
     """
 
     makes_plans = False
@@ -63,34 +64,22 @@ class Replan(BestFirst):
         domain: Domain,
         values: Values,
         config: ReplanConfig | None = None,
-        *,
-        batch: int = 1,
-        seed: int | np.random.SeedSequence = 0,
-        model: Model | None = None,
-        num_episodes: int | None = None,
-        starts: States | Starts | None = None,
-        worker: int = 0,
-        workers: int = 1,
-        steady: bool = False,
-        graph_states: int | None = None,
+        **options: Unpack[PlayOptions],
     ) -> None:
         config = config or ReplanConfig()
-        if graph_states is not None:
+        if options.get("graph_states") is not None:
             raise BathysphereError(
                 "The planner replan keeps no graph of an episode; turn off learning.graph_states and "
                 "learning.target graph."
             )
-        max_steps = config.max_steps or domain.max_steps
+        batch, max_steps = options.get("batch", 1), config.max_steps or domain.max_steps
         self._played = PlayedSteps(domain, batch, max_steps)
-        self.made: MadeSteps | None = None  # the latest
         shape = batch, max_steps
         self._plan_states = np.zeros((*shape, domain.state_size), np.uint8)  # where its steps should lead
         self._plan_actions, self._plan_rewards = np.zeros(shape, np.int32), np.zeros(shape)
         self._plan_length, self._plan_step = np.zeros((2, batch), np.int64)  # steps of it, and those made already
         self._leads_to_end, self._leads_on = np.zeros((2, batch), np.bool_)  # its last step; on: to a known outcome
         self._last_actions = np.zeros(batch, np.int32)
-        options: dict[str, Any] = {"batch": batch, "seed": seed, "model": model, "num_episodes": num_episodes}
-        options |= {"starts": starts, "worker": worker, "workers": workers, "steady": steady}
         super().__init__(domain, values, config, **options)
 
     @property
@@ -210,7 +199,7 @@ class Replan(BestFirst):
 
     def _read(self, slot: int, solved: bool, is_truncated: bool) -> Episode:
         """Returns the episode in `slot`, which has just finished."""
-        index = int(self._starts.number(self._episode[slot]))
+        index = int(self._numbers(np.array([slot]))[0])
         return self._played.read(slot, self.domain, self.values, index, solved, is_truncated)
 
     @property
