@@ -30,7 +30,7 @@ from benchmarks.hostile_files import ALLOWED, RUNS, ended
 import bathysphere
 from bathysphere.cli import main as command_line
 from bathysphere.config.convert import override, to_dict
-from bathysphere.config.presets import find_preset
+from bathysphere.config.start import find_start
 from bathysphere.storage.plain import flat, merge
 
 GIB = 1 << 30
@@ -82,7 +82,9 @@ class Case(NamedTuple):
 def numbers_of(name: str) -> Iterator[tuple[str, tuple[float, ...]]]:
     """Yields the numbers of a run's config, by dotted name, with what they are replaced by."""
     preset, settings = RUNS[name]
-    for field, value in flat(to_dict(override(find_preset(preset), settings))).items():
+    others = {key: value for key, value in settings.items() if key != "domain"}
+    config = override(find_start(preset, settings.get("domain")).config, others)
+    for field, value in flat(to_dict(config)).items():
         if isinstance(value, float):
             yield field, FLOATS
         elif isinstance(value, int) and not isinstance(value, bool):

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from benchmarks.hostile_files import DAMAGES, RUNS, Case, cases_of, damage_checkpoint
+from benchmarks.hostile_files import DAMAGES, RUNS, Case, cases_of, damage_checkpoint, damaged
 
 import bathysphere
 
@@ -23,6 +23,11 @@ def make_run(name, folder):
 @pytest.fixture(scope="module")
 def deep_sea(tmp_path_factory):
     return make_run("deep-sea", tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def replan(tmp_path_factory):
+    return make_run("replan", tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +93,11 @@ def test_an_impossible_search_is_refused(deep_sea, tmp_path, array, damage):
         (STATE, "replay.unsolved.targets", "not a number"),
         (STATE, "meter.counts", "largest"),
         (STATE, "meter.last_row", "a million"),
+        (STATE, "meter.stds", "not a number"),
+        (STATE, "meter.returns", "not a number"),
+        (STATE, "meter.returns", "shorter"),
+        (STATE, "meter.new_states", "minus one"),
+        (STATE, "meter.new_states", "largest"),
         (STATE, "snapshots.maps", "shorter"),
         (STATE, "rng", "another axis"),
         (WEIGHTS, "values.table", "not a number"),
@@ -124,6 +134,23 @@ def test_an_impossible_open_list_is_refused(best_first, tmp_path, array, damage)
         resumed(best_first, Case(STATE, POOL + array, damage), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("array", "damage"),
+    [
+        ("plan_actions", "a million"),
+        ("plan_length", "a million"),
+        ("plan_step", "minus one"),
+        ("plan_rewards", "not a number"),
+        ("past_actions", "minus one"),
+        ("past_rewards", "not a number"),
+        ("length", "a million"),
+    ],
+)
+def test_an_impossible_plan_is_refused(replan, tmp_path, array, damage):
+    with pytest.raises(bathysphere.BathysphereError, match=r"The checkpoint of step .* cannot be used"):
+        resumed(replan, Case(STATE, POOL + array, damage), tmp_path)
+
+
 def test_anything_else_is_a_sentence_or_a_run_that_goes_on(deep_sea, best_first, tmp_path):
     rng, refused = np.random.default_rng(7), 0
     for run_dir in (deep_sea, best_first):
@@ -145,6 +172,12 @@ def test_every_damage_is_one():
     for name, damage in DAMAGES.items():
         changed = damage(array)
         assert changed.shape != array.shape or changed.dtype != array.dtype or (changed != array).any(), name
+
+
+def test_a_single_number_stays_one(deep_sea):
+    arrays = damaged(newest(deep_sea) / STATE, Case(STATE, "meter.last_row", "a million"))
+    assert arrays["meter.last_row"].shape == ()
+    assert arrays["meter.last_row"] == 1_000_000
 
 
 @pytest.mark.parametrize("damage", ["minus one", "smallest", "a million"])

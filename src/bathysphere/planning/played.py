@@ -84,6 +84,7 @@ class PlayedSteps:
         require(all(state[name].shape[1] == longest for name in _BY_STEP), "steps are missing")
         is_action = ((made >= 0) & (made < self._num_actions))[np.arange(longest) < steps[:, None]]
         require(is_action.all(), "a step was no action")
+        require(np.isfinite(state["past_rewards"]).all(), "a reward is not finite")
         self.root_states[:], self.length[:] = state["root_states"], steps
         for name in _BY_STEP:
             getattr(self, name)[:, :longest] = state[name]

@@ -164,9 +164,12 @@ class Meter:
         require(len(counts) == 5 and 0 <= min(counts) <= max(counts) < MOST, "a count of the metrics is none")
         self._episodes, self._lengths, self._graphs, self._wins, self._solutions = counts
         self._stds = float(state["stds"])
+        require(0 <= self._stds < math.inf, "a spread of members is none")
         if "returns" in state:
-            self._returns = _Returns(*state["returns"].tolist())
-            self._new_states, self._successors = state["new_states"].tolist()
+            self._returns = _read_returns(state["returns"].tolist())
+            new = state["new_states"].tolist()
+            require(len(new) == 2 and 0 <= min(new) <= max(new) < MOST, "a count of new states is none")
+            self._new_states, self._successors = new
         self.last_row = int(state.get("last_row", env_steps))
         require(0 <= self.last_row <= env_steps, "the last row of the metrics is still to come")
         if "update" in state:
@@ -184,6 +187,14 @@ class _Returns(NamedTuple):
 
     def plus(self, earned: float) -> _Returns:
         return _Returns(self.episodes + 1, self.total + earned, min(self.low, earned), max(self.high, earned))
+
+
+def _read_returns(saved: list[float]) -> _Returns:
+    require(len(saved) == len(_Returns._fields), "the metrics have other returns")
+    returns = _Returns(*saved)
+    is_ordered = 1 <= returns.episodes < MOST and -math.inf < returns.low <= returns.high < math.inf
+    require((is_ordered and math.isfinite(returns.total)) or returns == _Returns(), "a return of the metrics is none")
+    return returns
 
 
 def _phases(trainer: Learner) -> dict[str, float]:

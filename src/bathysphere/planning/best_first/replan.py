@@ -229,6 +229,7 @@ class Replan(BestFirst):
         require(all(state[name[1:]].shape[1] == longest for name in _SAVED), "steps of a plan are missing")
         is_action = ((made >= 0) & (made < self.sizes.num_actions))[np.arange(longest) < lengths[:, None]]
         require(is_action.all(), "a step of a plan is no action")
+        require(np.isfinite(state["plan_rewards"]).all(), "a reward of a plan is not finite")
         self._played.load_state_dict(state)
         for name in _BY_SLOT:
             getattr(self, name)[:] = state[name[1:]]
