@@ -17,6 +17,10 @@ class BathysphereError(ValueError):
     """
 
 
+class UnknownNameError(BathysphereError):
+    """A name that nothing is registered by in this process; a module of the user's may know it."""
+
+
 NO_PICTURES = "no-pictures"  # name of the mistake that only keeps a world from being drawn
 
 
@@ -74,14 +78,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return "" if near is None else f" Did you mean {near!r}?"
 
 
-def unknown_name(what: str, name: str, known: Iterable[str]) -> BathysphereError:
+def unknown_name(what: str, name: str, known: Iterable[str]) -> UnknownNameError:
     """Returns the error for a name that is not registered, of things that users may register.
 
     >>> print(unknown_name("network", "cnm", ["mlp", "cnn"]))  # doctest: +ELLIPSIS
     There is no network 'cnm'; choose one of mlp, cnn. Did you mean 'cnn'? If it is your own, import ...
     """
     names = list(known)
-    return BathysphereError(
+    return UnknownNameError(
         f"There is no {what} {name!r}; choose one of {', '.join(names)}.{did_you_mean(name, names)} If it is your own, "
         "import the module that registers it first: --import MODULE on the command line."
     )

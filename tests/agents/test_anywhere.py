@@ -13,6 +13,8 @@ from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, BestFirstConfig, SearchConfig
 from bathysphere.planning.inspect import root_report
 from bathysphere.runs.build import make_trainer
+from tests.domains.per_state_worlds import Lamps
+from tests.oracles.random_graph import HashedValues
 from tests.runs.small import small_config
 
 SIZE = 6
@@ -156,3 +158,19 @@ def test_values_of_states():
     env = gymnasium.make("bathysphere/DeepSea-v0", size=SIZE)
     env.reset(seed=0)
     assert chooser.value([env]).shape == (1, chooser.values.num_members)
+
+
+def test_states_of_a_world_that_is_written_one_state_at_a_time_are_taken_as_they_are():
+    domain = bathysphere.from_steps(Lamps)
+    chooser = bathysphere.Agent(domain, HashedValues(3), SearchConfig(passes=4))
+    state, env = (1, 0, 0, 0, 0, 0), bathysphere.gym.DomainEnv(domain)
+    row = domain.row_of(state)
+    assert domain.objects(row[None]) == [state]
+    assert chooser.explain(state).state.tobytes() == row.tobytes()
+    assert chooser.act(state) in range(6)
+    assert chooser.act_many([state, state]).tolist() == chooser.act_many(np.array([row, row])).tolist()
+    assert np.array_equal(chooser.value([state]), chooser.value(row[None]))
+    env.reset(seed=0)
+    assert chooser.act(env) in range(6)
+    with pytest.raises(BathysphereError, match="Return a tuple instead"):
+        chooser.act([1, 0, 0, 0, 0, 0])

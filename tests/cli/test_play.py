@@ -150,3 +150,16 @@ def test_deep_sea_says_that_right_may_be_left(monkeypatch, capsys):
         assert cli.main(["play", "deep-sea", "--json"]) == 0
     os.close(ours)
     assert "→ may steer left" in capsys.readouterr().err
+
+
+def test_lines_end_between_words(monkeypatch, capsys):
+    ours, theirs = pty.openpty()
+    os.write(ours, b"q")
+    monkeypatch.setenv("COLUMNS", "60")
+    with os.fdopen(theirs, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        assert cli.main(["play", "deep-sea", "--json"]) == 0
+    os.close(ours)
+    lines = capsys.readouterr().err.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert any(line.rstrip().endswith("cell, so →") for line in lines)

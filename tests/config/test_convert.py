@@ -9,6 +9,7 @@ from bathysphere.config.presets import PRESETS, find_preset
 from bathysphere.config.run import RunConfig, StopConfig
 from bathysphere.domains import SokobanConfig, ToyMontezumaConfig
 from bathysphere.errors import BathysphereError
+from bathysphere.planning import BestFirstConfig
 from bathysphere.storage.plain import flat
 
 CONFIGS = [
@@ -100,3 +101,13 @@ def changed(name, value):
     for part in reversed(name.split(".")):
         value = {part: value}
     return override(RunConfig(), value)
+
+
+def test_another_planner_has_settings_of_its_own_and_keeps_what_belongs_to_the_values():
+    base = find_preset("deep-sea")
+    changed = override(base, {"planner": "best-first", "search": {"max_expansions": 7}})
+    assert isinstance(changed.search, BestFirstConfig)
+    assert (changed.search.max_expansions, changed.search.discount) == (7, base.search.discount)
+    assert override(base, {"planner": "mcts", "search": {"passes": 3}}) == override(base, {"search": {"passes": 3}})
+    with pytest.raises(BathysphereError, match="Did you mean 'best-first'"):
+        override(base, {"planner": "bestfirst"})

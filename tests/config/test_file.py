@@ -2,7 +2,9 @@ import sys
 
 import pytest
 
+from bathysphere.config.convert import override
 from bathysphere.config.file import read_config_file
+from bathysphere.config.run import RunConfig
 from bathysphere.errors import BathysphereError
 
 FIELDS = {"preset": "deep-sea", "steps": 500, "search": {"risk_coef": 2.5}, "values": {"hidden": [5, 5]}}
@@ -48,3 +50,11 @@ def test_without_pyyaml_there_is_a_sentence(tmp_path, monkeypatch):
     (tmp_path / "a.yaml").write_text(TEXTS["a.yaml"])
     with pytest.raises(BathysphereError, match=r"needs PyYAML: pip install pyyaml\. JSON and TOML need nothing"):
         read_config_file(tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.json", '{"steps": 2e4}'), ("a.toml", "steps = 2e4"), ("a.yaml", "steps: 2e4")]
+)
+def test_large_numbers_may_be_written_with_an_exponent(name, content, tmp_path):
+    (tmp_path / name).write_text(content)
+    assert override(RunConfig(), read_config_file(tmp_path / name)).steps == 20_000

@@ -2,12 +2,15 @@
 
 import json
 import sys
+import time
 
 import numpy as np
 import pytest
+from numba.core import event
 
 import bathysphere
 from bathysphere.errors import BathysphereError
+from bathysphere.planning.graph import risk
 
 SMALL = {"domain": {"size": 5}, "log_every": 100, "pictures": False}
 
@@ -117,4 +120,34 @@ def test_export(run, tmp_path):
 def test_reprs_tell_what_there_is(run):
     assert repr(run).startswith(f"<Run {run.path}: deep-sea, seed 0, steps; 3,000 steps, ")
     assert repr(run.agent) == "<Agent in deep-sea: 20 members, plans by mcts, 10 passes a step>"
+    (played,) = run.watch()
+    assert repr(played) == "<PlayedEpisode in deep-sea: 4 steps, return 0.9925, solved>"
     assert repr(run.evaluate(4)).startswith(f"<Evaluation of {run.path}: Won ")
+
+
+def test_seconds_leave_out_those_in_which_code_is_compiled(tmp_path):
+    compiling = []
+
+    def compile_slowly(episode, progress):
+        if not compiling:
+            with event.trigger_event("numba:compile"), event.trigger_event("numba:compile"):  # one inside the other
+                compiling.append(time.sleep(1.0))
+
+    began = time.perf_counter()
+    run = bathysphere.train("deep-sea", run_dir=tmp_path / "run", steps=500, on_episode=compile_slowly, **SMALL)
+    assert compiling
+    assert run["wall_seconds"] < time.perf_counter() - began - 1.0
+
+
+@bathysphere.separable
+def forgotten(values, risk_coef):
+    return values.mean()
+
+
+def test_parts_of_ones_own_that_are_not_imported_do_not_make_a_run_damaged(tmp_path, monkeypatch):
+    run = bathysphere.train("deep-sea", run_dir=tmp_path / "run", steps=200, search={"risk": "forgotten"}, **SMALL)
+    monkeypatch.delitem(risk._MEASURES, "forgotten")
+    (found,) = bathysphere.runs(tmp_path)
+    assert (found["preset"], found.state, found["env_steps"]) == ("deep-sea", "steps", 200)
+    with pytest.raises(BathysphereError, match="--import MODULE"):
+        bathysphere.load_agent(run)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Model, ReadsEnvironments, States, as_rows
+from bathysphere.domains.base import Domain, Model, ReadsEnvironments, ReadsStates, States, as_rows
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, BestFirstConfig, Episode, Planner, PlannerSettings, make_planner
 from bathysphere.planning.inspect import RootReport, root_report
@@ -51,7 +51,8 @@ class Agent:
         """Returns the number of the chosen action, as `env.step` takes it.
 
         Args:
-          where: an environment of the agent's world, wrapped or not, looked at but not touched; or a state, uint8 [S].
+          where: an environment of the agent's world, wrapped or not, looked at but not touched; or a state, uint8 [S],
+            in a world that is written one state at a time as `step` returns it.
           passes: of planning; as in training (or as `search` said) if not given.
           milliseconds: instead, plan for that long.
         """
@@ -186,7 +187,7 @@ class Agent:
         return np.array(rows, np.uint8).reshape(-1, self.domain.state_size)
 
     def _state(self, where: Any) -> States:
-        state = where if isinstance(where, np.ndarray) else self._state_of(where)
+        state = self._state_of(where)
         if state.dtype != np.uint8 or state.shape != (self.domain.state_size,):
             raise BathysphereError(
                 f"The state is {state.dtype} of shape {state.shape}; expected uint8 "
@@ -195,17 +196,25 @@ class Agent:
             )
         return state.copy()
 
-    def _state_of(self, env: Any) -> States:
-        """Returns the state that an environment is in."""
-        inner: Any = getattr(env, "unwrapped", None)
+    def _state_of(self, where: Any) -> States:
+        """Returns a state as a row, or the one that an environment is in."""
+        inner: Any = getattr(where, "unwrapped", None)
         if isinstance(getattr(inner, "domain", None), Domain):  # of bathysphere.gym
             return np.frombuffer(inner.get_state().state, np.uint8)
-        if inner is not None and isinstance(self.domain, ReadsEnvironments):
-            return self.domain.state_of(env)
+        is_array = isinstance(where, np.ndarray)
+        is_row = is_array and (where.dtype, where.shape) == (np.uint8, (self.domain.state_size,))
+        if isinstance(self.domain, ReadsStates) and not is_row:
+            return self.domain.row_of(where)
+        if is_array:
+            row: States = where
+            return row
+        is_environment = callable(getattr(where, "step", None))
+        if is_environment and isinstance(self.domain, ReadsEnvironments):
+            return self.domain.state_of(where)
         known = "an environment made by bathysphere.gym or a state"
         if isinstance(self.domain, ReadsEnvironments):
             known = f"an environment like the one {self.domain.name} was made of, or a state"
-        raise BathysphereError(f"act takes {known}; got {type(env).__name__}.")
+        raise BathysphereError(f"act takes {known}; got {type(where).__name__}.")
 
 
 def _first_action(where: Any) -> int:

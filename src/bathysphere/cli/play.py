@@ -115,11 +115,12 @@ def _piped_keys(world: str) -> str:
 
 
 def _play_in_terminal(episode: PlayedEpisode, screen: TextIO) -> None:
-    domain, console = episode.domain, Terminal(file=screen, soft_wrap=True)
+    domain, console = episode.domain, Terminal(file=screen)
     with _single_keys():
         while True:
             screen.write("\x1b[2J\x1b[H")  # clears the screen and goes to its upper left corner
-            console.print(styled_text_of(domain, episode.state), "", status(episode), sep="\n")
+            console.print(styled_text_of(domain, episode.state), soft_wrap=True)
+            console.print("", status(episode), sep="\n")
             console.print(_keys_line(domain), style="dim")
             if isinstance(domain, Hinted):
                 console.print(domain.hint, style="dim")

@@ -85,8 +85,9 @@ def _sentence(played: list[PlayedEpisode], file: Path | None) -> str:
     wins = sum(episode.solved for episode in played)
     steps = ", ".join(str(len(episode.actions)) for episode in played)
     earned = ", ".join(f"{episode.total_reward:.4g}" for episode in played)
+    steps += " step" if steps == "1" else " steps"
     if wins or not any(episode.total_reward for episode in played):
-        text = f"Won {wins} of {len(played)}, in {steps} steps. Return {earned}."
+        text = f"Won {wins} of {len(played)}, in {steps}. Return {earned}."
     else:
-        text = f"Return {earned}, in {steps} steps; nothing counts as won."
+        text = f"Return {earned}, in {steps}; nothing counts as won."
     return text if file is None else f"{text} See {file}."

@@ -35,8 +35,15 @@ def from_dict(data: Any) -> RunConfig:
 
 
 def override(config: RunConfig, changes: dict[str, Any]) -> RunConfig:
-    """Returns `config` with some fields changed; nested ones are given as nested dicts or dataclasses."""
-    return from_dict(merge(to_dict(config), renewed(to_plain(changes))))
+    """Returns `config` with some fields changed; nested ones are given as nested dicts or dataclasses.
+
+    `planner` among them is the name of another planner, whose settings `search` then has.
+    """
+    plain = dict(renewed(to_plain(changes)))
+    planner = plain.pop("planner", None)
+    if planner is not None:
+        config = with_planner(config, str(planner))
+    return from_dict(merge(to_dict(config), plain))
 
 
 def with_planner(config: RunConfig, name: str) -> RunConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 from bathysphere.errors import BathysphereError
 from bathysphere.storage.files import read_json
+
+_EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
@@ -41,8 +44,13 @@ def _read_yaml(path: Path) -> Any:
         raise BathysphereError(
             f"{path} is YAML, which needs PyYAML: pip install pyyaml. JSON and TOML need nothing."
         ) from error
+
+    class Loader(yaml.SafeLoader):
+        """Reads 1e5 as a number, as JSON and TOML do; YAML asks for 1.0e+5."""
+
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("+-0123456789"))
     try:
-        return yaml.safe_load(_text(path)) or {}
+        return yaml.load(_text(path), Loader) or {}
     except yaml.YAMLError as error:
         raise BathysphereError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
 

@@ -22,7 +22,7 @@ class StopConfig:
     """When a run ends besides its number of steps; what is not given does not end it."""
 
     seconds: float | None = None
-    """Wall-clock seconds of training."""
+    """Seconds of training, by the clock, without those in which code is compiled."""
     on_first_win: bool = False
     """End with the first solved episode."""
     on_solved: bool = False

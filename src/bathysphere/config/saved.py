@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bathysphere.config.convert import config_hash, from_dict, plain_hash
 from bathysphere.config.run import RunConfig
-from bathysphere.errors import BathysphereError
+from bathysphere.errors import BathysphereError, UnknownNameError
 from bathysphere.storage.checkpoint import CheckpointStore
 from bathysphere.storage.files import read_json
 
@@ -26,7 +26,8 @@ def load_config(run_dir: Path) -> RunConfig:
     try:
         return from_dict(read_json(run_dir / CONFIG))
     except BathysphereError as error:
-        raise BathysphereError(f"The config of {run_dir} cannot be used. {error}") from error
+        kind = UnknownNameError if isinstance(error, UnknownNameError) else BathysphereError
+        raise kind(f"The config of {run_dir} cannot be used. {error}") from error
 
 
 def open_checkpoints(run_dir: Path) -> CheckpointStore:

@@ -261,6 +261,15 @@ class ReadsEnvironments(Protocol):
 
 
 @runtime_checkable
+class ReadsStates(Protocol):
+    """What a domain whose states people know as objects may offer, so that its agents can be asked about these."""
+
+    def row_of(self, state: Any) -> States:
+        """Returns the row of a state in which the episode goes on, uint8 [S]."""
+        ...
+
+
+@runtime_checkable
 class EpisodeRenderer(Protocol):
     """What a domain may offer for posters: a whole episode in one picture."""
 

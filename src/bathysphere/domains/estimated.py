@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bathysphere.domains.adapters.calling import told
 from bathysphere.domains.adapters.digests import digest
 from bathysphere.domains.base import (
     Chance,
@@ -93,6 +94,9 @@ class EstimatedChance:
         self._states.clear()
         self._first.clear()
         self._saved.clear()
+
+    def __repr__(self) -> str:
+        return told(self)
 
     def initial(self, n: int, rng: np.random.Generator) -> States:
         """Returns `n` start states, uint8 [n, S]."""

@@ -86,6 +86,11 @@ class PlayedEpisode:
         """Takes back all steps."""
         self._steps = []
 
+    def __repr__(self) -> str:
+        how = "solved" if self.solved else "ended" if self.terminal else "cut off" if self.over else "going on"
+        steps = f"{len(self.actions)} step{'s' * (len(self.actions) != 1)}"
+        return f"<PlayedEpisode in {self.domain.name}: {steps}, return {self.total_reward:.4g}, {how}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Returns how the episode went as plain data, with the names of its actions."""
         return {

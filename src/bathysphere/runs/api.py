@@ -56,7 +56,8 @@ def train(
       ray: let them play on Ray: True for one on this machine, or the address of a cluster.
       worker_gpus: share of a GPU for each of them, on Ray.
       **overrides: fields of the config to change; nested ones as dicts: `train("deep-sea", seed=3,
-        domain={"size": 40})`.
+        domain={"size": 40})`. `planner="best-first"` plans with another planner than the preset's; `search` then has
+        its settings.
 
     Raises:
       BathysphereError: for bad settings before anything runs, and if an observer or `on_episode` raises something: then

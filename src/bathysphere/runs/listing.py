@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bathysphere.config.convert import from_dict
 from bathysphere.config.run import RunConfig
-from bathysphere.errors import BathysphereError
+from bathysphere.errors import BathysphereError, UnknownNameError
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import Row, last_row
+from bathysphere.storage.files import read_json
 
 _NUMBERS = ("env_steps", "episodes", "win_rate_100", "win_rate_1000", "env_steps_per_second")
 _MOMENTS = ("first_solved_step", "solved_step")
@@ -33,9 +35,17 @@ def _numbers(row: Row) -> Row:
 
 
 def describe_run(directory: RunDirectory) -> dict[str, Any]:
-    """Returns preset, seed, state and the latest numbers of a run; its state is damaged if it cannot be read."""
+    """Returns preset, seed, state and the latest numbers of a run; its state is damaged if it cannot be read.
+
+    Parts of the user's own that its config names need not be known for that.
+    """
     try:
-        return describe(directory, directory.load_config())
+        try:
+            config = directory.load_config()
+        except UnknownNameError:
+            plain = read_json(directory.config_file)
+            config = from_dict({name: plain[name] for name in ("preset", "seed") if name in plain})
+        return describe(directory, config)
     except BathysphereError:
         return _damaged(directory)
 

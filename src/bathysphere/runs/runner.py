@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
+from bathysphere import compiling
 from bathysphere.config.convert import config_hash
 from bathysphere.config.run import RunConfig
 from bathysphere.domains.observing import Observer
@@ -147,7 +148,7 @@ class _Run:
                 write_json(self.directory.versions_file, collect_versions())
             self.directory.result_file.unlink(missing_ok=True)
             with self._shown(), room_for("training", memory_settings(self.config)):
-                self._began = time.perf_counter()
+                self._began, self._compiled = time.perf_counter(), compiling.seconds()
                 stopped_by = self._train(interrupted)
             result = self._result(stopped_by)
             report = report_on(result, read_rows(self.directory.metrics_file), self.config)
@@ -269,7 +270,8 @@ class _Run:
         return errors | {"model_unknown": work.unknown_steps}
 
     def _seconds(self) -> float:
-        return self.seconds_before + time.perf_counter() - self._began
+        """Returns the seconds of training, without those in which code was compiled: they come once a machine."""
+        return self.seconds_before + time.perf_counter() - self._began - (compiling.seconds() - self._compiled)
 
     def _result(self, stopped_by: str) -> dict[str, Any]:
         progress, seconds = self.trainer.progress, self._seconds()

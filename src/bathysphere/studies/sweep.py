@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bathysphere.config.convert import from_dict, override, to_dict, with_planner
+from bathysphere.config.convert import from_dict, override, to_dict
 from bathysphere.config.run import RunConfig
 from bathysphere.config.start import Start
 from bathysphere.domains.worlds import ObjectConfig
@@ -156,9 +156,6 @@ def _varied(make: MakeConfig, values: dict[str, Any], made: dict[str, RunConfig]
             "world by its import path instead: my_world:MyWorld."
         )
     others = {name: value for name, value in values.items() if not _is_of_world(name)}
-    planner = others.pop("planner", None)
-    if planner is not None:
-        config = with_planner(config, str(planner))
     config = override(config, _nested(others))
     return replace(config, checkpoint=replace(config.checkpoint, keep=1))
 

@@ -1,11 +1,16 @@
 """dm_env environments as domains."""
 
 import dm_env
+import gymnasium
 import numpy as np
+import pytest
 from dm_env import specs
 
 import bathysphere
 from bathysphere.domains.base import Categories, Features
+from bathysphere.errors import BathysphereError
+from bathysphere.planning import SearchConfig
+from tests.oracles.random_graph import HashedValues
 
 SIZE = 4
 
@@ -90,3 +95,25 @@ def test_chance_is_counted_and_the_world_is_found_by_train():
     assert isinstance(config, PythonConfig)
     assert config.world == "tests.domains.adapters.test_dm_env:Sea"
     assert domain.observation == Categories((1,), SIZE * SIZE + 2)
+
+
+class Shown(Sea):
+    """Has a method for what it shows, as environments of bsuite and dm_env's examples do."""
+
+    _observation = Sea._look
+
+
+def test_an_agent_acts_in_another_environment_of_the_kind():
+    domain = bathysphere.from_dm_env(lambda: Shown(), max_steps=SIZE)
+    assert domain.name == "Shown"
+    env = Shown()
+    env.reset()
+    env.step(1)
+    expected = domain.successors(domain.initial(1, np.random.default_rng(0))).states[0, 1]
+    assert domain.state_of(env).tobytes() == expected.tobytes()
+    chooser = bathysphere.Agent(domain, HashedValues(3), SearchConfig(passes=4))
+    assert chooser.act(env) == chooser.act(expected)
+    with pytest.raises(BathysphereError, match="shows an observation only when it steps"):
+        bathysphere.from_dm_env(Sea).state_of(Sea())
+    with pytest.raises(BathysphereError, match="is an environment of Gymnasium's, and Shown is none"):
+        bathysphere.from_gymnasium(lambda: gymnasium.make("CliffWalking-v1")).state_of(env)

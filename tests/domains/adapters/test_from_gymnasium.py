@@ -13,6 +13,7 @@ from bathysphere.domains.worlds import GymnasiumConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, SearchConfig
 from bathysphere.planning.transport import pickled
+from tests.domains.per_state_worlds import Lamps
 from tests.oracles.random_graph import HashedValues
 
 DETERMINISTIC = {
@@ -101,3 +102,39 @@ def test_a_lambda_serves_other_processes_only_if_an_id_says_the_same():
     with pytest.raises(BathysphereError, match=r"cannot be sent to another process.*Leave out the workers"):
         pickled(wrapped)
     MCTS(wrapped, HashedValues(4), SearchConfig(passes=2), batch=2).step()
+
+
+class Told(gymnasium.Env):
+    """Six places in a row, shown as a text and nothing else."""
+
+    action_space, observation_space = gymnasium.spaces.Discrete(2), gymnasium.spaces.Text(20)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 2
+        return f"place {self.place}", {}
+
+    def step(self, action):
+        self.place = max(self.place + 2 * int(action) - 1, 0)
+        return f"place {self.place}", float(self.place == 5), self.place == 5, False, {}
+
+
+def test_texts_alone_are_told_apart():
+    domain = bathysphere.from_gymnasium(Told)
+    bathysphere.check_domain(domain, np.random.default_rng(0), num_states=40)
+    after = domain.successors(domain.initial(1, np.random.default_rng(0))).states[0]
+    seen = domain.observe(after)
+    assert seen.shape == (2, *domain.observation.shape)
+    assert not np.array_equal(seen[0], seen[1])
+
+
+def test_reprs_tell_what_a_world_is():
+    domain = bathysphere.from_gymnasium(lambda: gymnasium.make("CliffWalking-v1"))
+    told = "<World CliffWalking-v1: 4 actions, an observation of 1 number below 48, up to 200 steps>"
+    assert repr(domain) == told
+    chance = bathysphere.from_gymnasium(lambda: gymnasium.make("FrozenLake-v1"))
+    assert repr(chance) == "<World FrozenLake-v1: 4 actions, an observation of 1 number below 16, up to 100 steps>"
+    assert repr(bathysphere.from_gymnasium(lambda: gymnasium.make("Blackjack-v1"))).startswith(
+        "<World Blackjack-v1: 2 "
+    )
+    assert repr(bathysphere.from_steps(Lamps)).startswith("<World lamps: 6 actions, an observation of 6 numbers below ")

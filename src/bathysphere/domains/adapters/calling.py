@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from bathysphere.domains.base import Categories
 from bathysphere.domains.user_code import where
 from bathysphere.errors import NO_PICTURES, BathysphereError, WorldError
 
@@ -17,6 +20,17 @@ def shown(thing: object) -> str:
     """Returns an object as a sentence shows it."""
     text = repr(thing)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+
+
+def told(domain: Any) -> str:
+    """Returns what Python prints of a domain that was made of something else."""
+    spec = domain.observation
+    below = f" below {spec.num_categories:,}" if isinstance(spec, Categories) else ""
+    size = math.prod(spec.shape) if isinstance(spec, Categories) else spec.size
+    return (
+        f"<World {domain.name}: {len(domain.action_names)} actions, an observation of {size:,} "
+        f"number{'s' * (size != 1)}{below}, up to {domain.max_steps:,} steps>"
+    )
 
 
 def plain(drawn: object) -> str:

@@ -14,6 +14,7 @@ from bathysphere.domains.adapters.simulated import SimulatedDomain, is_factory, 
 from bathysphere.domains.estimated import EstimatedChance
 from bathysphere.errors import WorldError
 
+_VIEWS = ("_observation", "_get_observation", "_get_obs", "_observe")  # what environments call their observation
 _INSIDE = ("_env", "_environment", "environment")  # what wrappers of dm_env call the environment that they are around
 
 
@@ -43,6 +44,11 @@ class DmEnvironment:
         while (inner := next((vars(found[-1])[name] for name in _INSIDE if name in vars(found[-1])), None)) is not None:
             found.append(inner)
         return found
+
+    def get_obs(self) -> Any:
+        """Returns what the environment shows now, if it has a method for that."""
+        methods = [getattr(layer, name, None) for layer in self.layers for name in _VIEWS]
+        return next(filter(callable, methods))()
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """Begins an episode."""

@@ -89,7 +89,8 @@ class Layout:
             is_stated = all(leaf.counts is not None for leaf in self._leaves)
             if is_stated and math.prod(radix.tolist()) <= _LARGEST_TABLE:
                 return Categories((1,), max(math.prod(radix.tolist()), 1)), self._as_one
-            shape = self._leaves[0].shape if len(self._leaves) == 1 else (len(radix),)
+            is_array = len(self._leaves) == 1 and not self._leaves[0].is_text
+            shape = self._leaves[0].shape if is_array else (len(radix),)
             if int(radix.max()) <= 2 * _MOST_CATEGORIES:
                 return Categories(shape, int(radix.max())), lambda values: self._as_categories(values, shape)
         return Features(sum(_width(leaf) for leaf in self._leaves)), self._as_numbers

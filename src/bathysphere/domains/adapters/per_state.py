@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.adapters.calling import explained, shown, user_code
+from bathysphere.domains.adapters.calling import explained, shown, told, user_code
 from bathysphere.domains.adapters.digests import digest
 from bathysphere.domains.adapters.memory import TransitionMemory, Transitions
 from bathysphere.domains.adapters.packing import Packer
@@ -140,6 +140,14 @@ class PerStateDomain:
         rows = np.zeros((len(objects), self.state_size), np.uint8)
         rows[:, : numbers.shape[1]] = numbers
         return rows
+
+    def row_of(self, state: Any) -> States:
+        """Returns the row of a state in which the episode goes on, uint8 [S]."""
+        row: States = self.rows([state])[0]
+        return row
+
+    def __repr__(self) -> str:
+        return told(self)
 
     def _make_steps(self, states: Sequence[Any]) -> _Made:
         """Makes all steps out of n states."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.adapters import digests
 from bathysphere.domains.adapters.attributes import Attributes, Entangled, chain_of
-from bathysphere.domains.adapters.calling import plain, user_code
+from bathysphere.domains.adapters.calling import plain, told, user_code
 from bathysphere.domains.adapters.memory import Origins, TransitionMemory, Transitions
 from bathysphere.domains.adapters.observations import Layout, leaves_of
 from bathysphere.domains.adapters.per_state import MAX_STEPS
@@ -74,7 +74,8 @@ class SimulatedDomain:
             env = make()
         simulator = self._simulator = Simulator(env)
         simulator.dice = self._first_dice
-        self.name: str = env.spec.id if getattr(env, "spec", None) is not None else type(env.unwrapped).__name__
+        inner = getattr(env, "layers", [env.unwrapped])[-1]
+        self.name: str = env.spec.id if getattr(env, "spec", None) is not None else type(inner).__name__
         self.action_names = _action_names(env.unwrapped, simulator.num_actions)
         leaves_of(env.observation_space)  # refuses what cannot be packed, before anything is tried
         found = try_out(simulator, list(range(min(seeds or _FIRST_SEEDS, _FIRST_SEEDS))), key)
@@ -97,6 +98,9 @@ class SimulatedDomain:
             self.text = self._text
         if "rgb_array" in modes:
             self.render = self._render
+
+    def __repr__(self) -> str:
+        return told(self)
 
     def __reduce__(self) -> Any:
         return _remade, (type(self), self._make, self._arguments)
@@ -130,6 +134,8 @@ class SimulatedDomain:
                 f"{self.name} shows an observation only when it steps, so that its state cannot be read from outside. "
                 "Give the environment a method _get_obs() that returns the present one."
             )
+        if not hasattr(env, "unwrapped"):
+            env = self._as_ours(env)
         view = self._view
         row, place = self._unless_shared_changes(lambda: self._read(env, view))
         key = digests.digest(row)
@@ -146,6 +152,13 @@ class SimulatedDomain:
     def load_state_dicts(self, states: Sequence[Mapping[str, NDArray[Any]]]) -> None:
         """Adds what the `state_dict` of domains like this one returned."""
         self._origins.load_state_dicts(states)
+
+    def _as_ours(self, env: Any) -> Any:
+        """Returns an environment without Gymnasium's interface with the one that ours has, if ours was made so."""
+        ours = self._simulator.env.unwrapped
+        if not hasattr(ours, "layers"):
+            raise BathysphereError(f"{self.name} is an environment of Gymnasium's, and {type(env).__name__} is none.")
+        return type(ours)(env)
 
     def _read(self, env: Any, view: str) -> tuple[bytes, _Place]:
         """Returns the row and the place of the state that another environment is in."""

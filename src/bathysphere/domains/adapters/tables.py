@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.adapters.calling import plain, user_code
+from bathysphere.domains.adapters.calling import plain, told, user_code
 from bathysphere.domains.base import Categories, DomainConfig, Outcomes, States, Successors, as_rows
 from bathysphere.errors import BathysphereError
 
@@ -75,6 +75,9 @@ class TableDomain:
         begun.reset()
         draws = {"ansi", "rgb_array"} <= {*getattr(inner, "metadata", {}).get("render_modes", ())}
         return _Drawn(world, begun) if draws and hasattr(begun, "s") else world
+
+    def __repr__(self) -> str:
+        return told(self)
 
     def initial(self, n: int, rng: np.random.Generator) -> States:
         """Draws `n` start states."""
