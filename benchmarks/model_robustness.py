@@ -4,6 +4,9 @@ Plans with the values of an agent and the models in the given files (`bathyspher
 alone, and all of them as an ensemble that votes, with several numbers of votes and weights of what is unknown. With
 --wrong instead of files, models are the rules, but that share of predictions is what another action leads to, drawn
 once and for all for every model, state and action. A quarter of these happen to be right: boards_right says how many.
+
+The planner mcts plans as the agent was trained to. replan searches for whole plans, and makes another one when a step
+leads elsewhere than planned; best-first follows its one plan up to there. None of the three is told of deadlocks.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from bathysphere.models.evaluation import on_random_episodes
 from bathysphere.models.learned import load_model
 from bathysphere.models.unknown import UnknownValues
 from bathysphere.models.voting import VotingModel
-from bathysphere.planning import MCTS
+from bathysphere.planning import BestFirstConfig, PlannerSettings, ReplanConfig, SearchConfig
+from bathysphere.planning.planner import make_planner, play_all
 from bathysphere.statistics import wilson_interval
 
 
@@ -46,11 +50,14 @@ class WrongModel:
         return Successors(*(part[rows, action] for part in truth))
 
 
-def play(domain: Domain, values: Any, search: Any, model: Model | None, episodes: int, seed: int) -> dict[str, Any]:
+def play(
+    domain: Domain, values: Any, search: PlannerSettings, model: Model | None, episodes: int, seed: int
+) -> dict[str, Any]:
     """Plays episodes with a model and returns what was counted."""
     began = time.process_time()
-    planner = MCTS(domain, values, search, batch=min(60, episodes), model=model, num_episodes=episodes, seed=seed)
-    wins = sum(episode.solved for episode in planner.play())
+    options: dict[str, Any] = {"batch": min(60, episodes), "num_episodes": episodes, "seed": seed}
+    planner = make_planner(domain, values, search, model=model, **options)
+    wins = sum(episode.solved for episode in play_all(planner))
     low, high = wilson_interval(wins, episodes)
     work = planner.work
     return {
@@ -63,6 +70,16 @@ def play(domain: Domain, values: Any, search: Any, model: Model | None, episodes
     }
 
 
+def settings(planner: str, trained: SearchConfig, model_risk: float, max_expansions: int) -> PlannerSettings:
+    """Returns how to plan, with the discount, the limit of steps and the pruning that the agent was trained with."""
+    if planner == "mcts":
+        return replace(trained, model_risk=model_risk)
+    kind = {"replan": ReplanConfig, "best-first": BestFirstConfig}[planner]
+    alike = {"discount": trained.discount, "max_steps": trained.max_steps, "prune": trained.prune}
+    order = {"order": "steps", "weight": 2.0, "width": 4, "max_expansions": max_expansions}
+    return kind(**alike, **order, model_risk=model_risk)
+
+
 def main() -> None:
     """Plays with every kind of model and prints a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -71,6 +88,9 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=5, help="with --wrong: how many")
     parser.add_argument("--agent", default="sokoban-10x10")
     parser.add_argument("--episodes", type=int, default=60)
+    parser.add_argument("--planners", nargs="+", choices=["mcts", "replan", "best-first"], default=["mcts"])
+    parser.add_argument("--max-expansions", type=int, default=300, help="of each plan of replan and best-first")
+    parser.add_argument("--rules", action="store_true", help="plan with the rules too")
     parser.add_argument("--quorums", type=int, nargs="+", default=[3, 5])
     parser.add_argument("--model-risks", type=float, nargs="+", default=[0.0, -3.0])
     parser.add_argument("--seed", type=int, default=9000)
@@ -89,15 +109,18 @@ def main() -> None:
     right = [round(on_random_episodes(model, domain, data).frames_right, 4) for model in models]
     print(json.dumps({"boards_right": right, "spread": spread}), flush=True)
 
-    def report(kind: str, model: Model, model_risk: float) -> None:
-        search = replace(config.search, model_risk=model_risk)
+    def report(planner: str, kind: str, model: Model | None, model_risk: float) -> None:
+        search = settings(planner, config.search, model_risk, args.max_expansions)
         row = play(domain, values, search, model, args.episodes, args.seed)
-        print(json.dumps({"model": kind, "model_risk": model_risk, **row}), flush=True)
+        print(json.dumps({"planner": planner, "model": kind, "model_risk": model_risk, **row}), flush=True)
 
-    report("first alone", models[0], 0.0)
-    for quorum in args.quorums:
-        for model_risk in args.model_risks:
-            report(f"{quorum} of {len(models)} votes", VotingModel(models, unknown, quorum), model_risk)
+    for planner in args.planners:
+        if args.rules:
+            report(planner, "rules", None, 0.0)
+        report(planner, "first alone", models[0], 0.0)
+        for quorum in args.quorums:
+            for model_risk in args.model_risks:
+                report(planner, f"{quorum} of {len(models)} votes", VotingModel(models, unknown, quorum), model_risk)
 
 
 if __name__ == "__main__":

@@ -181,6 +181,15 @@ def test_a_run_learns_chances_from_its_steps_and_goes_on_bit_for_bit(kind):
     assert whole.progress.imagined_steps > 0
 
 
+def test_a_run_with_a_network_may_weigh_what_it_does_not_know():
+    lake = from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=True))
+    chosen, _ = choose(lake, lake.config)
+    for model in ("network", "ensemble"):
+        assert override(chosen, {"model": model, "search": {"model_risk": -3.0}}).knows_limits
+    with pytest.raises(BathysphereError, match=r"model_risk is nan; expected a finite number"):
+        override(chosen, {"model": "network", "search": {"model_risk": float("nan")}})
+
+
 @pytest.mark.parametrize(("model_risk", "action"), [(20.0, 1), (-20.0, 0)])
 def test_the_sign_of_model_risk_decides_about_the_unknown(model_risk, action):
     """Of two actions one has always stayed, for nothing, and the other was never tried."""

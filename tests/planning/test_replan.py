@@ -99,6 +99,20 @@ def test_every_plan_is_the_one_of_a_search_in_plain_python(config):
     assert num_unknown > 20
 
 
+@pytest.mark.parametrize("kind", [BestFirst, Replan])
+@pytest.mark.parametrize(("model_risk", "action"), [(20.0, 1), (-20.0, 0)])
+def test_the_sign_of_model_risk_decides_about_the_unknown(kind, model_risk, action):
+    """Of two actions one is known to lead to a state that is worth something, and the other was never tried."""
+    world = make_domain({0: [1, 2], 1: [1, 1]}, ends=(2,))
+    memory = memory_of(world, np.array([[True, False], [True, True], [False, False]]), num_members=8)
+    config = ReplanConfig(model_risk=model_risk, max_expansions=2)
+    if kind is BestFirst:
+        config = BestFirstConfig(order="value", model_risk=model_risk, max_expansions=2)
+    planner = kind(world, HashedValues(8), config, model=memory, num_episodes=1)
+    [episode] = play_all(planner)
+    assert episode.actions[0] == action
+
+
 @pytest.mark.parametrize("order", ["steps", "value"])
 def test_with_the_rules_it_follows_the_plans_that_best_first_search_makes(order):
     rng = np.random.default_rng(1)
@@ -140,6 +154,31 @@ def test_a_plan_that_fails_is_made_anew_and_the_errors_are_counted():
     planner = make(honest, ReplanConfig(), lying, num_episodes=1)
     play_all(planner)
     assert planner.work.model_errors == {"wrong_reward": 1, "false_end": 1, "missed_end": 1, "wrong_state": 2}
+
+
+def test_what_an_episode_has_seen_is_known_better_than_any_model_knows_it():
+    """The model takes the wall at 0 for a way to success, and a memory that learns later has nothing to say of it."""
+    world = make_domain({0: [0, 1], 1: [1, 2]}, ends=(2,), solved=(2,), max_steps=6)
+    lying = make_domain({0: [2, 1], 1: [1, 2]}, ends=(2,), solved=(2,))
+    planner = make(world, ReplanConfig(), lying, num_episodes=2)
+    episodes = play_all(planner)
+    assert [episode.actions.tolist() for episode in episodes] == [[0, 1, 1]] * 2  # an episode knows its own steps only
+    assert planner.work.model_errors["wrong_state"] == planner.work.model_errors["false_end"] == 2
+    memory = memory_of(world, np.zeros((3, 2), bool), num_members=3)
+    planner = make(world, ReplanConfig(risk_coef=5.0), memory, num_episodes=8, batch=2)
+    episodes = play_all(planner)
+    assert all(episode.solved for episode in episodes)  # of six steps, no more than four lead into the unknown
+    assert planner.work.unknown_steps == sum(len({*zip(e.states[:, 0], e.actions, strict=True)}) for e in episodes)
+
+
+def test_with_what_it_has_seen_a_saved_planner_goes_on_bit_for_bit():
+    world = make_domain({n: [n, n + 1, max(n - 1, 0)] for n in range(20)}, ends=(20,), max_steps=60)
+    memory = memory_of(world, np.zeros((21, 3), bool))
+    whole, parted, resumed = (make(world, ReplanConfig(risk_coef=5.0), memory, batch=2, seed=1) for _ in range(3))
+    whole.step(20)
+    parted.step(20)
+    resumed.load_state_dict(parted.state_dict())
+    assert told(whole.step(80)) == told(resumed.step(80))
 
 
 def test_curiosity_goes_into_the_unknown_and_caution_keeps_away():

@@ -15,7 +15,6 @@ import numpy as np
 from bathysphere.agents.card import Measurement
 from bathysphere.agents.loading import Trained, load_trained, make_model
 from bathysphere.compiling import announcing
-from bathysphere.config.run import PARTIAL
 from bathysphere.domains import make_domain
 from bathysphere.domains.base import Domain, Remembers, States
 from bathysphere.errors import BathysphereError
@@ -216,10 +215,11 @@ def evaluate(
     with announcing():
         trained = load_trained(agent)
         domain, changed = make_domain(trained.config.domain), given(search)
-        if changed.get("model_risk") and (trained.config.model not in PARTIAL or not trained.path.is_dir()):
+        if changed.get("model_risk") and (not trained.config.knows_limits or not trained.path.is_dir()):
             raise BathysphereError(
                 f"model_risk is about what a model does not know, and that of {fspath(agent)} answers everything. It "
-                "is for the directory of a run with the model memory, relevance or ensemble."
+                "is for the directory of a run with the model memory, relevance or ensemble, or network in a world "
+                "with chance."
             )
         config = changed_planner(trained.config.search, planner, changed)
         began = time.perf_counter()

@@ -84,7 +84,7 @@ class Options:
     risk_coef: float | None = None
     """Weight of uncertainty in the risk measure."""
     model_risk: float | None = None
-    """mcts, with a run's memory or ensemble of models: weight of what they do not know; below 0 it is avoided."""
+    """With a run's memory or ensemble of models: weight of what they do not know; below 0 it is avoided."""
     seed: int = 0
     """Decides start states, ties and the members drawn."""
     workers: int | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bathysphere.domains import DeepSeaConfig, DomainConfig
 from bathysphere.errors import BathysphereError
 from bathysphere.learning.config import LearningConfig
-from bathysphere.planning import PlannerSettings, SearchConfig
+from bathysphere.planning import ExpectimaxConfig, PlannerSettings, SearchConfig
 from bathysphere.storage.plain import check_values
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 
@@ -148,10 +148,10 @@ class RunConfig:
             )
         if self.start_from is not None and self.values.num_towers:
             raise BathysphereError("start_from and values.num_towers both say where weights come from; leave one out.")
-        if getattr(self.search, "model_risk", 0.0) and self.model not in PARTIAL:
+        if getattr(self.search, "model_risk", 0.0) and not self.knows_limits:
             raise BathysphereError(
-                "search.model_risk is about what a model does not know; it needs the model "
-                f"{', '.join(PARTIAL[:-1])} or {PARTIAL[-1]}."
+                "search.model_risk is about what a model does not know; it needs the model memory, relevance or "
+                "ensemble, or network in a world with chance."
             )
         drawn = getattr(self.search, "num_subsampled", None)
         if drawn is not None and drawn > self.values.num_members:
@@ -159,3 +159,8 @@ class RunConfig:
                 f"search.num_subsampled is {drawn}, but values.num_members is {self.values.num_members}; "
                 "only members that exist can be drawn."
             )
+
+    @property
+    def knows_limits(self) -> bool:
+        """Whether the model knows what it does not know. With chance, which expectimax plans, a network does too."""
+        return self.model in PARTIAL or (self.model == NETWORK and isinstance(self.search, ExpectimaxConfig))

@@ -85,6 +85,11 @@ class EpisodeValues:
             self._snapshots[number].load_weights(section(state, f"{number}."))
 
 
+def weighed_unknown(worth: NDArray[np.float32], model_risk: float) -> NDArray[np.float32]:
+    """Returns what the unknown is worth, [..., E], with `model_risk` standard deviations of it more to every member."""
+    return worth + np.float32(model_risk) * worth.std(axis=-1, keepdims=True) if model_risk else worth
+
+
 def checked_values(values: NDArray[Any], num_states: int, num_members: int) -> NDArray[np.float32]:
     """Returns a value function's answer as float32 [n, E], or refuses its shape."""
     array = np.ascontiguousarray(values, np.float32)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bathysphere.domains.base import Domain, Hopeless, Model, PartialModel, States, Successors
 from bathysphere.domains.real_steps import MadeSteps, take_steps
 from bathysphere.errors import BathysphereError
-from bathysphere.planning.episode_values import EpisodeValues, checked_values
+from bathysphere.planning.episode_values import EpisodeValues, checked_values, weighed_unknown
 from bathysphere.planning.graph import kernels
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.graphs import Graphs
@@ -122,9 +122,7 @@ class BatchedExpansion:
         if imagined is None:
             num_new = self._insert(*where, *told, *new)
         else:
-            worth, model_risk = imagined.values, graphs.config.model_risk
-            if model_risk:
-                worth = worth + np.float32(model_risk) * worth.std(axis=2, keepdims=True)
+            worth = weighed_unknown(imagined.values, graphs.config.model_risk)
             num_new = kernels.insert_partly(*where, *told, imagined.is_known, worth, *new)
         seconds["model"] += t1 - t0
         seconds["insert"] += clock() - t1

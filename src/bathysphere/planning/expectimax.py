@@ -25,7 +25,7 @@ from bathysphere.domains.real_steps import MadeSteps, take_steps
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.config import PlannerSettings, SearchConfig
 from bathysphere.planning.episode import Episode, read_episodes
-from bathysphere.planning.episode_values import checked_values
+from bathysphere.planning.episode_values import checked_values, weighed_unknown
 from bathysphere.planning.graph import chance, kernels
 from bathysphere.planning.graph.arena import Sizes
 from bathysphere.planning.graph.graphs import Graphs
@@ -65,8 +65,9 @@ class ExpectimaxConfig(PlannerSettings):
         self.as_search()  # says what is wrong
         if self.max_depth < 1:
             raise BathysphereError(f"search.max_depth is {self.max_depth}; expected at least 1.")
-        if not math.isfinite(self.aleatoric):
-            raise BathysphereError(f"search.aleatoric is {self.aleatoric}; expected a finite number.")
+        for name in ("aleatoric", "model_risk"):
+            if not math.isfinite(getattr(self, name)):
+                raise BathysphereError(f"search.{name} is {getattr(self, name)}; expected a finite number.")
 
     def as_search(self) -> SearchConfig:
         """Returns the part that the graphs of `MCTS` know."""
@@ -228,8 +229,7 @@ class Expectimax(SlotPlanner):
         self.work.model_calls += len(slots)
         t1 = clock()
         states = answer.states
-        if self.config.model_risk:
-            worth = worth + np.float32(self.config.model_risk) * worth.std(axis=2, keepdims=True)
+        worth = weighed_unknown(worth, self.config.model_risk)
         if unknown.shape[1]:  # a place for it, which nobody reads
             states = np.concatenate([states, states[:, :, :1]], axis=2)
         rows = self.graphs.words(states.reshape(len(slots), self.graphs.sizes.num_actions, -1))

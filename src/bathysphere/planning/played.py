@@ -50,6 +50,12 @@ class PlayedSteps:
         is_over: NDArray[np.bool_] = taken.terminal | (self.length[slots] == self.max_steps)
         return is_over
 
+    def states_after(self, slots: NDArray[np.int64], steps: NDArray[np.int64]) -> States:
+        """Returns where steps number `steps` [k] of the episodes in `slots` [k], which they have made, have led."""
+        later = np.minimum(steps + 1, self.max_steps - 1)
+        is_latest = (steps + 1 == self.length[slots])[:, None]
+        return np.where(is_latest, self.root_states[slots], self.past_states[slots, later])
+
     def read(self, slot: int, domain: Domain, values: Values, index: int, solved: bool, truncated: bool) -> Episode:
         """Returns the episode in `slot`, which has just finished; the last three arguments are the episode's."""
         steps = int(self.length[slot])

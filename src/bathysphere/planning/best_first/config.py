@@ -26,6 +26,9 @@ class BestFirstConfig(PlannerSettings):
     own. Those that compare actions, such as vote, cannot order states."""
     risk_coef: float = 0.0
     """Weight of uncertainty in the risk measure: > 0 seeks it, < 0 avoids it, 0 is risk-neutral."""
+    model_risk: float = 0.0
+    """What a model does not know (memory, relevance, ensemble) counts for so many standard deviations of its spread
+    more to every member: > 0 seeks it, < 0 avoids it, besides what the risk measure does."""
     goal_reward: float | None = None
     """What success pays, in the order steps; the domain's own figure if not given, or 1 without one."""
     reopen: bool = False
@@ -52,7 +55,7 @@ class BestFirstConfig(PlannerSettings):
                 f"search.risk is {self.risk}, which compares the actions of one state; an open list is ordered by a "
                 "measure of one state: mean_std, mean_variance, second_moment, exponential or your own."
             )
-        for name in ("weight", "risk_coef"):
+        for name in ("weight", "risk_coef", "model_risk"):
             if not math.isfinite(getattr(self, name)):
                 raise BathysphereError(f"search.{name} is {getattr(self, name)}; expected a finite number.")
         if self.weight < 0:

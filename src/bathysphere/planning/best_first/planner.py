@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, Hopeless, PartialModel, States, WithGoal
+from bathysphere.domains.base import Domain, Hopeless, Imagined, PartialModel, States, WithGoal
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import compiled_rules
 from bathysphere.planning.best_first import kernels
@@ -38,7 +38,7 @@ from bathysphere.planning.best_first.store import (
     way_to,
 )
 from bathysphere.planning.episode import Episode
-from bathysphere.planning.episode_values import checked_values
+from bathysphere.planning.episode_values import checked_values, weighed_unknown
 from bathysphere.planning.expansion import checked_answer
 from bathysphere.planning.graph.compiled import direct
 from bathysphere.planning.graph.risk import check_measure, find_risk_measure
@@ -191,15 +191,12 @@ class BestFirst(SlotPlanner):
         seconds["sweep"] += t1 - t0
         if num_pending:
             states = self._words.states(self._pending_rows[:num_pending])
-            imagined = None if self._partial is None else self._partial.imagine(states)
-            told = self.model.successors(states) if imagined is None else imagined.successors
-            answer = checked_answer(told, num_pending, self.sizes.num_actions, self.sizes.state_size)
+            pending = self._pending[:num_pending]
+            answer, *unknown = self._imagine(states, self.store.records["slot"][pending])
             self.work.model_calls += num_pending
             t2 = clock()
             rows = self._words.words(answer.states)
             parts = rows, answer.rewards, answer.terminal, answer.solved
-            unknown = self._all_known if imagined is None else (imagined.is_known, imagined.values)
-            pending = self._pending[:num_pending]
             told_new = self._new, self._new_rows
             num_new = self._kernels["insert"](self.store, self._rules, pending, *parts, *unknown, *told_new)
             if num_new < 0:
@@ -208,6 +205,15 @@ class BestFirst(SlotPlanner):
             seconds["insert"] += clock() - t2
             self._evaluate(num_new)
         self._kernels["judge_all"](self.store, self._rules, running)
+
+    def _imagine(self, states: States, slots: NDArray[np.int32]) -> Imagined:
+        """Asks the model about `states` [k], which searches in `slots` [k] expand; of rules nothing is unknown."""
+        imagined = None if self._partial is None else self._partial.imagine(states)
+        told = self.model.successors(states) if imagined is None else imagined.successors
+        answer = checked_answer(told, len(states), self.sizes.num_actions, self.sizes.state_size)
+        if imagined is None:
+            return Imagined(answer, *self._all_known)
+        return Imagined(answer, imagined.is_known, weighed_unknown(imagined.values, self.config.model_risk))
 
     def _evaluate(self, num_new: int) -> None:
         """Asks the network for the values of the first `num_new` new records that are not hopeless, and opens them."""

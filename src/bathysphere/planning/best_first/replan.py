@@ -5,14 +5,14 @@ So it suits models that are learnt while acting: a plan leads to what is not kno
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.domains.base import Domain, States, Successors
+from bathysphere.domains.base import Domain, Imagined, States, Successors
 from bathysphere.domains.real_steps import MadeSteps, take_steps
 from bathysphere.errors import BathysphereError
 from bathysphere.planning.best_first.config import BestFirstConfig
@@ -50,7 +50,8 @@ class Replan(BestFirst):
     """Plays `batch` episodes at once; best-first search makes their plans.
 
     Every call of `step` makes one step in each episode. Where there is no plan, one is searched for first, within the
-    steps that the episode has left. A search that has seen everything within reach, and found neither success nor
+    steps that the episode has left. The steps that it has made count for more than the model: what one of them has
+    refuted is not believed again. A search that has seen everything within reach, and found neither success nor
     anything unknown, leads to any of the states that it has seen, ends among them: models err, and the next episode may
     do better.
 
@@ -80,6 +81,7 @@ class Replan(BestFirst):
         self._plan_length, self._plan_step = np.zeros((2, batch), np.int64)  # steps of it, and those made already
         self._leads_to_end, self._leads_on = np.zeros((2, batch), np.bool_)  # its last step; on: to a known outcome
         self._last_actions = np.zeros(batch, np.int32)
+        self._made_in: list[dict[bytes, dict[int, int]]] = [{} for _ in range(batch)]  # states: actions: steps
         super().__init__(domain, values, config, **options)
 
     @property
@@ -125,6 +127,7 @@ class Replan(BestFirst):
         for name, is_wrong in zip(self.work.model_errors, wrong, strict=True):
             self.work.model_errors[name] += int((is_wrong & is_known).sum())
         self.work.unknown_steps += int((~is_known).sum())
+        self._remember(zip(slots, before, actions.tolist(), self._played.length[slots].tolist(), strict=True))
         is_over = self._played.add(slots, actions, taken)
         replanned = slots[~is_over & (is_last | is_elsewhere)]
         if len(replanned):
@@ -165,10 +168,34 @@ class Replan(BestFirst):
     def _begin(self, slots: NDArray[np.intp], states: States, depths: NDArray[np.int64]) -> None:
         is_new = depths == 0
         self._played.begin(slots[is_new], states[is_new])
+        for slot in slots[is_new]:
+            self._made_in[slot] = {}
         self._plan_length[slots] = 0
         self._plan_step[slots] = 0
         self._leads_to_end[slots] = False
         super()._begin(slots, states, depths)
+
+    def _imagine(self, states: States, slots: NDArray[np.int32]) -> Imagined:
+        imagined = super()._imagine(states, slots)
+        if self.model is self.domain:
+            return imagined
+        asked = enumerate(zip(slots.tolist(), states, strict=True))
+        made = [(k, *pair, slot) for k, (slot, s) in asked for pair in self._made_in[slot].get(s.tobytes(), {}).items()]
+        if not made:
+            return imagined
+        rows, actions, steps, of = np.array(made).T
+        told, is_known = Successors(*map(np.copy, imagined.successors)), imagined.is_known.copy()
+        told.states[rows, actions] = self._played.states_after(of, steps)
+        told.rewards[rows, actions] = self._played.past_rewards[of, steps]
+        told.terminal[rows, actions] = told.solved[rows, actions] = False  # the episode goes on
+        if is_known.size:
+            is_known[rows, actions] = True
+        return Imagined(told, is_known, imagined.values)
+
+    def _remember(self, made: Iterable[tuple[int, States, int, int]]) -> None:
+        """Notes steps of the episodes in some slots: the state, the action and the number of each."""
+        for slot, state, action, step in made:
+            self._made_in[slot].setdefault(state.tobytes(), {})[action] = step
 
     def _take_plan(self, slot: int) -> None:
         """Copies the plan of the search in `slot`, which has ended, out of the store, and frees its records."""
@@ -231,6 +258,10 @@ class Replan(BestFirst):
         require(is_action.all(), "a step of a plan is no action")
         require(np.isfinite(state["plan_rewards"]).all(), "a reward of a plan is not finite")
         self._played.load_state_dict(state)
+        for slot, length in enumerate(self._played.length.tolist()):
+            past, actions = self._played.past_states[slot, :length], self._played.past_actions[slot, :length].tolist()
+            self._made_in[slot] = {}
+            self._remember(zip([slot] * length, past, actions, range(length), strict=True))
         for name in _BY_SLOT:
             getattr(self, name)[:] = state[name[1:]]
         for name in _SAVED:
