@@ -184,7 +184,8 @@ class Replan(BestFirst):
         if not made:
             return imagined
         rows, actions, steps, of = np.array(made).T
-        told, is_known = Successors(*map(np.copy, imagined.successors)), imagined.is_known.copy()
+        copies: Any = (part.copy() for part in imagined.successors)
+        told, is_known = Successors(*copies), imagined.is_known.copy()
         told.states[rows, actions] = self._played.states_after(of, steps)
         told.rewards[rows, actions] = self._played.past_rewards[of, steps]
         told.terminal[rows, actions] = told.solved[rows, actions] = False  # the episode goes on
