@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import shutil
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from bathysphere.errors import printable
+
+
+def columns_of(stream: TextIO) -> int | None:
+    """Returns how wide the terminal is that a stream goes to; None if it goes elsewhere."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 class Terminal(Console):

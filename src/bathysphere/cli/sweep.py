@@ -19,6 +19,7 @@ from bathysphere.studies.folder import StudyFolder
 from bathysphere.studies.report import markdown_table, render
 from bathysphere.studies.running import failures, run_study
 from bathysphere.studies.sweep import BUDGET, Chosen, check_vary, default_folder, first_domain, make_sweep, parse_vary
+from bathysphere.terminal import columns_of
 
 _DESCRIPTION = """Vary settings of a preset or of a world of yours, and compare what comes out.
 
@@ -85,7 +86,7 @@ def run(argv: list[str]) -> int:
     study = make_sweep(config.preset, make, vary, options.seeds)
     if not options.json:
         if choices:
-            sys.stdout.write(explained(choices) + "\n")
+            sys.stdout.write(explained(choices, columns_of(sys.stdout)) + "\n")
         sys.stdout.write(f"{study.budgets[BUDGET].about} They go to {path}\n")
     chosen.save()
     folder = StudyFolder(path)

@@ -24,7 +24,7 @@ from bathysphere.runs.report import told
 from bathysphere.runs.runner import resume
 from bathysphere.runs.runner import run as begin
 from bathysphere.runs.workers import chosen_workers, in_blocks
-from bathysphere.terminal import Terminal
+from bathysphere.terminal import Terminal, columns_of
 
 _DESCRIPTION = """Train a preset or a world of your own, or continue a run.
 
@@ -109,7 +109,7 @@ def run(argv: list[str]) -> int:
     workers = chosen_workers(options.num_workers, options.ray or False, options.worker_gpus)
     display = None if options.json else RunDisplay(Terminal())
     if choices and not options.json:
-        sys.stdout.write(explained(choices) + "\n")
+        sys.stdout.write(explained(choices, columns_of(sys.stdout)) + "\n")
     rest: dict[str, Any] = {"pictures": options.pictures, "workers": workers}
     with nothing_printed() if options.json else nullcontext():
         if saved is None:

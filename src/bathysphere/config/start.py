@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ from bathysphere.domains.base import DomainConfig
 from bathysphere.domains.worlds import PythonConfig, describe, find_world, installed_worlds
 from bathysphere.errors import BathysphereError, did_you_mean
 from bathysphere.storage.plain import merge, read_as, to_plain
+
+_NARROWEST = 30  # columns for a reason; with fewer it stands below its setting
 
 
 class Start(NamedTuple):
@@ -44,11 +47,19 @@ def find_start(what: Any, domain: Mapping[str, Any] | DomainConfig | None = None
     return Start(*choose(made, config))
 
 
-def explained(choices: Sequence[Choice]) -> str:
-    """Returns choices as lines of text, each with its reason."""
-    width = max(len(choice.setting) for choice in choices)
-    lines = [f"  {choice.setting:<{width}}  {choice.reason}" for choice in choices]
-    return "\n".join(["Settings chosen for this world; any can be set otherwise:", *lines])
+def explained(choices: Sequence[Choice], columns: int | None = None) -> str:
+    """Returns choices as lines of text, each with its reason; in a terminal of so many columns no line is longer."""
+    margin = max(len(choice.setting) for choice in choices) + 4
+    lines = ["Settings chosen for this world; any can be set otherwise:"]
+    for setting, reason in choices:
+        beside = f"  {setting}".ljust(margin)
+        if columns is None:
+            lines.append(f"{beside}{reason}")
+        elif columns - margin >= _NARROWEST:
+            lines += textwrap.wrap(reason, columns, initial_indent=beside, subsequent_indent=" " * margin)
+        else:
+            lines += [beside.rstrip(), *textwrap.wrap(reason, columns, initial_indent="    ", subsequent_indent="    ")]
+    return "\n".join(lines)
 
 
 def find_world_or_preset(name: str) -> DomainConfig:

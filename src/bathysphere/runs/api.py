@@ -20,6 +20,7 @@ from bathysphere.runs.directory import RunDirectory, next_directory
 from bathysphere.runs.run import Run
 from bathysphere.runs.workers import chosen_workers, in_blocks
 from bathysphere.storage.plain import merge, to_plain
+from bathysphere.terminal import columns_of
 
 RUNS = Path("runs")  # where runs go if no other place is given
 
@@ -70,7 +71,7 @@ def train(
     config = in_blocks(override(start.config, overrides), players)
     path = next_directory(RUNS, config) if run_dir is None else Path(run_dir)
     if show and start.choices:
-        sys.stdout.write(explained(start.choices) + "\n")
+        sys.stdout.write(explained(start.choices, columns_of(sys.stdout)) + "\n")
     with announcing():
         runner.run(
             config,
