@@ -4,13 +4,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import bathysphere
 from bathysphere.config.convert import override
 from bathysphere.domains import make_domain
-from bathysphere.domains.deep_sea import DeepSea
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.block_trainer import BlockTrainer
 from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayersHere
 from bathysphere.runs.build import make_trainer
+from tests.domains.adapters.broken_environments import Corridor, Slippery
 from tests.scale.small import WORLDS, in_blocks
 
 
@@ -147,22 +147,16 @@ def test_the_config_refuses_what_makes_no_sense():
             override(in_blocks("deep-sea"), changes)
 
 
-class Forgetful(DeepSea):
-    """A world whose rows mean something only to the process that made them."""
-
-    def state_dict(self):
-        return {}
-
-    def load_state_dicts(self, states):
-        pass
+def test_worlds_whose_outcomes_are_counted_while_playing_are_refused(tmp_path):
+    world = bathysphere.from_gymnasium(Slippery)
+    with pytest.raises(BathysphereError, match=r"Slippery cannot be played in blocks.*counted.*Leave out scale\.block"):
+        bathysphere.train(world, run_dir=tmp_path / "run", scale={"block": 4})
 
 
-def test_worlds_that_only_one_process_knows_are_refused():
-    config = in_blocks("deep-sea")
-    domain = Forgetful(config.domain)
-    values = make_trainer(config).values
-    with pytest.raises(BathysphereError, match="cannot be played in blocks"):
-        BlockTrainer(domain, values, config.search, config.learning, batch=2, block=2, distance=1)
+def test_a_learner_that_would_ask_about_states_of_its_workers_is_refused(tmp_path):
+    world, learning = bathysphere.from_gymnasium(Corridor), {"target": "lookahead"}
+    with pytest.raises(BathysphereError, match=r"lookahead.*only its workers have met. Choose another target"):
+        bathysphere.train(world, run_dir=tmp_path / "run", scale={"block": 4}, learning=learning)
 
 
 @pytest.mark.parametrize("model", ["network", "ensemble"])

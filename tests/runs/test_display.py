@@ -74,6 +74,8 @@ def test_workers_are_shown_if_there_are_any(tmp_path, terminal):
     for part in ("workers 2", "each 988-1,234/s", "lost 3", "blocks in flight 4", "staleness 1,331"):
         assert part in words
     assert "blocks in flight" not in _shown(tmp_path, terminal=terminal)
+    one = row | {"worker_steps_per_second": {"here:1": 1234.5}}
+    assert "each 1,234/s" in " ".join(_shown(tmp_path, terminal=terminal, more=one).split())
     nobody_finished = row | {"worker_steps_per_second": {}}
     assert "each –" in " ".join(_shown(tmp_path, terminal=terminal, more=nobody_finished).split())
 

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -23,8 +25,9 @@ from bathysphere.planning.transport import packed, pickled
 from bathysphere.runs import runner
 from bathysphere.runs.directory import RunDirectory
 from bathysphere.runs.metrics import read_rows
-from bathysphere.runs.workers import Workers
+from bathysphere.runs.workers import Workers, chosen_workers
 from bathysphere.values import Ensemble
+from tests.domains.adapters.broken_environments import Corridor
 from tests.domains.per_state_worlds import Stairs
 from tests.runs.small import small_config
 from tests.runs.subprocesses import bathysphere as command
@@ -156,6 +159,7 @@ def test_a_measure_of_the_users_own_is_known_to_workers(tmp_path):
 
 PROGRAM = """
 import bathysphere
+from tests.domains.adapters.broken_environments import Corridor
 from tests.domains.per_state_worlds import Stairs
 
 {world}
@@ -206,6 +210,30 @@ def test_a_world_of_the_users_own_is_played_by_workers(tmp_path):
     for name, workers in (("here", None), ("two", 2)):
         bathysphere.train(Stairs(), run_dir=tmp_path / name, workers=workers, **settings)
     assert_equal(tmp_path / "here", tmp_path / "two")
+
+
+def test_a_gymnasium_environment_is_played_by_workers(tmp_path):
+    """Each worker knows only those of its states that it has met."""
+    lake = bathysphere.from_gymnasium(lambda: gymnasium.make("FrozenLake-v1", map_name="8x8", is_slippery=False))
+    chosen = {"search": {"passes": 5}, "batch": 4}  # which otherwise depend on how fast the machine is
+    settings = {**chosen, "scale": {"block": 4}, "steps": 900, "log_every": 50}
+    for name, workers in (("here", None), ("two", 2)):
+        bathysphere.train(lake, run_dir=tmp_path / name, workers=workers, **settings)
+    assert_equal(tmp_path / "here", tmp_path / "two")
+    one, two = (evaluate(tmp_path / "two", 12, players=Workers(number).make_players) for number in (1, 2))
+    assert replace(one, seconds=0.0) == replace(two, seconds=0.0)
+
+
+def test_a_world_that_cannot_be_sent_to_others_is_refused(tmp_path):
+    world = bathysphere.from_gymnasium(lambda: Corridor())
+    with pytest.raises(BathysphereError, match=r"cannot be sent to another process: .*lambda.* Leave out the workers"):
+        bathysphere.train(world, run_dir=tmp_path / "run", workers=2)
+
+
+def test_workers_are_counted_from_one():
+    for ray in (False, True):
+        with pytest.raises(BathysphereError, match="workers is 0; expected at least 1"):
+            chosen_workers(0, ray)
 
 
 def test_no_more_processes_are_started_than_there_are_blocks(here):

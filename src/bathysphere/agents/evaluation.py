@@ -16,9 +16,9 @@ from bathysphere.agents.card import Measurement
 from bathysphere.agents.loading import Trained, load_trained, make_model
 from bathysphere.compiling import announcing
 from bathysphere.domains import make_domain
-from bathysphere.domains.base import Domain, Remembers, States
+from bathysphere.domains.base import Domain, States
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.blocks import BlockPlayer, Knowledge, Players
+from bathysphere.learning.blocks import BlockPlayer, Knowledge, Players, check_playable
 from bathysphere.planning import Episode, PlannerSettings, Pool
 from bathysphere.planning.named import changed_planner, planner_name
 from bathysphere.planning.planner import TimedSteps
@@ -263,11 +263,7 @@ def _play_in_blocks(
     on_progress: Callable[[int], None],
 ) -> list[Episode]:
     """Has as many blocks played as there are batches, all of the same size."""
-    if isinstance(domain, Remembers):
-        raise BathysphereError(
-            f"{domain.name} cannot be played by other processes: what its states are is known only to the one that met "
-            "them. Leave out --workers and --ray."
-        )
+    check_playable(domain)
     num_blocks = -(-episodes // trained.config.batch)
     size = -(-episodes // num_blocks)
     player = BlockPlayer(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import AskedModel, Domain, LearningModel, Model, Remembers
 from bathysphere.errors import BathysphereError
-from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayedBlock, Players, PlayersHere
+from bathysphere.learning.blocks import BlockPlayer, Knowledge, PlayedBlock, Players, PlayersHere, check_playable
 from bathysphere.learning.config import LearningConfig
 from bathysphere.learning.learner import Learner
 from bathysphere.learning.targets import num_targets
@@ -60,10 +60,11 @@ class BlockTrainer(Learner):
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         play_seed, learn_seed = sequence.spawn(2)
         super().__init__(domain, values, search, learning, learn_seed, model)
-        if isinstance(domain, Remembers):
+        check_playable(domain)
+        if isinstance(self.model, Remembers) and learning.target == "lookahead":
             raise BathysphereError(
-                f"{domain.name} cannot be played in blocks: what its states are is known only to the process that met "
-                "them. Leave out scale.block and the workers."
+                f"With learning.target lookahead, the learner asks {domain.name} for steps from states that only its "
+                "workers have met. Choose another target, or leave out scale.block and the workers."
             )
         if isinstance(model, AskedModel):
             raise BathysphereError(

@@ -18,12 +18,23 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from bathysphere.domains.base import Domain, LearningModel, Model
+from bathysphere.domains.estimated import EstimatedChance
+from bathysphere.errors import BathysphereError
 from bathysphere.planning import Episode, PlannerSettings
 from bathysphere.planning.planner import Planner, TimedSteps, Work, make_planner
 from bathysphere.planning.start_states import find_starts
 from bathysphere.planning.transport import Folded, fold, unfold
 from bathysphere.storage.state import Arrays
 from bathysphere.values.ensemble import Ensemble
+
+
+def check_playable(domain: Domain) -> None:
+    """Refuses worlds whose answers depend on what was asked before: a block would depend on who plays it."""
+    if isinstance(domain, EstimatedChance):
+        raise BathysphereError(
+            f"{domain.name} cannot be played in blocks: how probable its outcomes are is counted by the one process "
+            "that plays. Leave out scale.block, --workers and --ray."
+        )
 
 
 class PlayedBlock(NamedTuple):

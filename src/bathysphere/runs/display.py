@@ -195,9 +195,10 @@ def _play(row: Row) -> dict[str, str]:
     if "workers" not in row:
         return {}
     speeds = row["worker_steps_per_second"].values()
+    shown = [f"{most(speeds):,.0f}" for most in (min, max)] if speeds else []
     return {
         "workers": f"{row['workers']:,}",
-        "each": f"{min(speeds):,.0f}-{max(speeds):,.0f}/s" if speeds else "–",
+        "each": f"{'-'.join(dict.fromkeys(shown))}/s" if shown else "–",
         "lost": f"{row['worker_restarts']:,}",
         "blocks in flight": f"{row['blocks_in_flight']:,}",
         "staleness": f"{row['staleness']:,}",

@@ -59,7 +59,9 @@ def chosen_workers(number: int | None, ray: bool | str = False, gpus: float = 0.
         if gpus:
             raise BathysphereError("A share of a GPU is given to workers on Ray only; add --ray.")
         return None if number is None else Workers(number)
-    return Workers(number or os.cpu_count() or 1, "local" if ray is True else ray, gpus)
+    if number is None:
+        number = os.cpu_count() or 1
+    return Workers(number, "local" if ray is True else ray, gpus)
 
 
 def in_blocks(config: RunConfig, workers: Workers | None) -> RunConfig:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -15,6 +17,7 @@ from bathysphere.errors import BathysphereError
 LOCAL = "local"  # the address of a Ray of our own
 _REACH_SECONDS = 5.0  # that a cluster has to answer
 _STORE_BYTES = 256 * 2**20  # of a Ray of our own: weights and blocks are small
+_STDERR = 2  # its file descriptor
 _MOST_RETRIES = 100  # of one task whose workers die
 
 
@@ -158,7 +161,8 @@ def _connect(ray: Any, address: str, num_workers: int, gpus: float) -> None:
         return
     _check_reachable(address)
     try:
-        ray.init(address=address, **quiet)
+        with _overheard() as said:
+            ray.init(address=address, **quiet)
     except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         if "ersion mismatch" in str(error):
             raise BathysphereError(
@@ -166,10 +170,11 @@ def _connect(ray: Any, address: str, num_workers: int, gpus: float) -> None:
                 f"ones everywhere. Ray says: {' '.join(str(error).split())}"
             ) from error
         if "ailed to connect" in str(error) or isinstance(error, ray.exceptions.AuthenticationError):
+            reason = said[-1].rpartition("RPC error: ")[2] if said else _first_line(error)
             raise BathysphereError(
-                f"Ray could not join the cluster at {address}: {_first_line(error)} If the cluster asks for a token "
-                "(Ray says so above), set RAY_AUTH_MODE=token here, and give all machines the same token ('ray "
-                "get-auth-token' prints it)."
+                f"Ray could not join the cluster at {address}: {reason.rstrip('.')}. Name the address that 'ray start "
+                "--head' printed. If the cluster asks for a token, set RAY_AUTH_MODE=token here, and give all machines "
+                "the same token ('ray get-auth-token' prints it)."
             ) from error
         raise BathysphereError(
             f"There is no Ray cluster at {address}: {_first_line(error)} Start one with 'ray start --head', and join "
@@ -189,6 +194,26 @@ def _check_reachable(address: str) -> None:
             f"There is no Ray cluster at {address}: {error.strerror or error}. Start one with 'ray start --head' and "
             "use the address it prints, or leave out the address for a Ray on this machine alone."
         ) from error
+
+
+@contextmanager
+def _overheard() -> Iterator[list[str]]:
+    """Keeps from the terminal what Ray's own code, which knows nothing of Python's stderr, complains of meanwhile.
+
+    The lines are in the list afterwards.
+    """
+    said = list[str]()
+    with tempfile.TemporaryFile("w+", errors="replace") as file:
+        sys.stderr.flush()
+        stderr = os.dup(_STDERR)
+        os.dup2(file.fileno(), _STDERR)
+        try:
+            yield said
+        finally:
+            os.dup2(stderr, _STDERR)
+            os.close(stderr)
+            file.seek(0)
+            said += file.read().splitlines()
 
 
 def _first_line(error: Exception) -> str:
