@@ -40,6 +40,25 @@ def test_steps_follow_the_rules_and_can_be_taken_back():
     np.testing.assert_array_equal(episode.states, states[:1])
 
 
+def test_steps_that_were_taken_back_can_be_made_again_until_it_goes_on_in_another_way():
+    episode = episode_in(DeepSea(DeepSeaConfig(5)))
+    for action in (1, 0, 1):
+        episode.step(action)
+    states, reward = episode.states, episode.total_reward
+    episode.restart()
+    assert (episode.actions, episode.num_undone, episode.all_actions) == ([], 3, [1, 0, 1])
+    episode.redo()
+    episode.step(0)  # as before
+    assert (episode.actions, episode.num_undone) == ([1, 0], 1)
+    episode.redo()
+    episode.redo()  # nothing is left to make again
+    np.testing.assert_array_equal(episode.states, states)
+    assert (episode.total_reward, episode.num_undone) == (reward, 0)
+    episode.restart()
+    episode.step(0)
+    assert (episode.all_actions, episode.num_undone) == ([0], 0)
+
+
 def test_an_episode_is_cut_off():
     domain = ToyMontezuma(ToyMontezumaConfig("one-room", max_steps=2))
     assert len(play_episode(domain, domain.initial(1, np.random.default_rng(0))[0], lambda state: 0).actions) == 2

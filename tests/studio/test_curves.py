@@ -62,6 +62,19 @@ def test_a_groups_name_has_the_settings_that_tell_it_from_the_others(folder):
     ]
 
 
+def test_presets_tell_groups_apart_before_settings_do_and_what_decides_nothing_never_does(folder):
+    (some,) = [run for run in RunsFolder(folder).runs() if run.name == "sea-0"]
+    told = [("a", {"batch": 1}), ("b", {"batch": 2}), ("b", {"batch": 2, "log_every": 7})]
+    runs = [
+        replace(some, name=f"{number}-{seed}", preset=preset, settings=some.settings | {"seed": seed, **settings})
+        for number, (preset, settings) in enumerate(told)
+        for seed in (0, 1)
+    ]
+    assert list(groups(runs)) == ["a, 2 seeds", "b, 2 seeds", "b, 2 seeds (2-0)"]
+    more = [replace(run, name=f"more {run.name}", settings=run.settings | {"batch": 3}) for run in runs[2:4]]
+    assert list(groups(runs[:4] + more)) == ["a, batch 1, 2 seeds", "b, batch 2, 2 seeds", "b, batch 3, 2 seeds"]
+
+
 def test_charts_and_copies_hold_every_point():
     curve = Curve('a "b"', np.arange(3.0), np.arange(3.0), np.zeros(3), np.full(3, 4.0), 2)
     drawn = curves_chart([curve, Curve("c", np.arange(2.0), np.ones(2))], "loss", False)["series"]

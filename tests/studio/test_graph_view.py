@@ -9,12 +9,13 @@ from bathysphere.domains.deep_sea import DeepSea
 from bathysphere.planning.search_graph import SearchGraph, depths_from
 from bathysphere.studio.charts import actions_chart, graph_chart, shade
 from bathysphere.studio.graph_view import dead_ends, view_graph
+from bathysphere.studio.lines import best_line, line_text
 
 
-def make_graph(child, terminal=(), solved=(), count=None):
+def make_graph(child, terminal=(), solved=(), count=None, unknown=()):
     child = np.array(child)
     n = len(child)
-    marks = [np.isin(np.arange(n), which) for which in (terminal, solved)]
+    marks = [np.isin(np.arange(n), which) for which in (terminal, solved, unknown)]
     values = np.linspace(0, 1, n)[:, None].repeat(3, axis=1)
     return SearchGraph(
         states=np.zeros((n, 4), np.uint8),
@@ -29,6 +30,7 @@ def make_graph(child, terminal=(), solved=(), count=None):
         root_visits=np.zeros(n, np.int64),
         root=0,
         depth=depths_from(child, 0),
+        unknown=marks[2],
     )
 
 
@@ -55,6 +57,22 @@ def test_a_dead_end_leads_nowhere():
     assert dead_ends(GRAPH, DeepSea()).tolist() == [False, True, False, True, False]
     won = make_graph([[1, 2], [-1, -1], [2, 2]], terminal=[1], solved=[1])
     assert dead_ends(won, DeepSea()).tolist() == [False, False, True]
+
+
+def test_what_the_model_does_not_know_is_no_dead_end():
+    graph = make_graph([[1, 2], [3, 4], [2, 2], [-1, -1], [-1, -1]], terminal=[3, 4], unknown=[4])
+    assert dead_ends(graph, DeepSea()).tolist() == [False, False, True, False, False]
+    view = view_graph(graph, [0, 1, 4], DeepSea())
+    assert {node.state: node.kind for node in view.nodes} == dict(
+        enumerate(["root", "state", "dead end", "end", "unknown"])
+    )
+    drawn = graph_chart(view, "std", "/picture/{}")["series"][0]["data"]
+    assert [node["id"] for node in drawn if node["label"]["show"]] == ["4"]
+    assert line_text(graph, best_line(graph, 0), DeepSea()).endswith("2 steps to what its model does not know.")
+
+
+def test_a_state_of_which_only_some_actions_are_known_is_no_dead_end():
+    assert not dead_ends(make_graph([[1, -1], [-1, -1]], terminal=[1]), DeepSea()).any()
 
 
 @pytest.mark.parametrize("most", [1, 5, 40])
@@ -94,6 +112,13 @@ def test_the_plan_is_a_straight_line_and_states_keep_their_distance(seed):
     assert len({places[state][1] for state in path}) == 1
     order = sorted(places.values())
     assert all(right - left >= 1 - 1e-9 for (y, left), (z, right) in pairwise(order) if y == z)
+
+
+def test_the_plan_is_straight_though_there_is_another_way_as_short():
+    graph = make_graph([[1, 2], [3, -1], [3, 4], [-1, -1], [-1, -1]])
+    for path in ([0, 1, 3], [0, 2, 3]):
+        x = {node.state: node.x for node in view_graph(graph, path, DeepSea()).nodes}
+        assert len({x[state] for state in path}) == 1
 
 
 def test_shades_go_from_low_to_high():

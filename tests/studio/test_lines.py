@@ -108,8 +108,9 @@ def test_the_story_of_an_episode_is_what_was_thought(watched):
     assert watched.story[2].std == pytest.approx(q.std())
     watched.back()
     watched.back()
-    assert sorted(watched.story) == [0, 1, 2]
-    copied = story_csv(watched.story, watched.agent.domain.action_names).splitlines()
-    assert copied[0] == "step,choice,mean,std"
-    assert len(copied) == 4
+    assert sorted(watched.story) == [0, 1, 2, 3]
+    made = watched.episode.all_actions
+    copied = story_csv(watched.story, made, watched.agent.domain.action_names).splitlines()
+    assert copied[0] == "step,choice,made,mean,std"
+    assert len(copied) == 5
     watched.restart()

@@ -12,20 +12,30 @@ from tests.studio.browser import violations, watched_page
 from tests.studio.conftest import start_server, stop_server
 
 WORLD = '''
+import threading
+
+
 class Stairs:
-    """Climb to the seventh stair; a state is the stair."""
+    """Climb to the seventh stair; a state is the stair. It knows one thread only, as many simulators do."""
 
     actions = ("down", "up")
     max_steps = 12
+    thread = None
+
+    def stay(self):
+        Stairs.thread = Stairs.thread or threading.get_ident()
+        assert Stairs.thread == threading.get_ident(), "called from another thread"
 
     def start(self, rng):
         return 0
 
     def step(self, stair, action):
+        self.stay()
         stair = max(0, stair + (1 if action == "up" else -1))
         return stair, float(stair == 7), stair == 7
 
     def text(self, stair):
+        self.stay()
         return f"stair {stair}"
 '''
 

@@ -46,6 +46,20 @@ def test_an_episode_is_stepped_played_and_judged(page, server):
     expect(page.get_by_text("The episode is over.")).to_be_visible()
     page.get_by_role("button", name="Restart").click()
     expect(status).to_contain_text("Step 0 of 5")
+    page.get_by_role("button", name="Forward").click()  # the steps that were taken back are still there
+    expect(status).to_contain_text("Step 1 of 5")
+    page.get_by_label("Step shown").fill("4")
+    expect(status).to_contain_text("Step 4 of 5")
+    page.locator("h1").click()
+    page.keyboard.press("b")
+    expect(status).to_contain_text("Step 3 of 5")
+    page.keyboard.press("f")
+    expect(status).to_contain_text("Step 4 of 5")
+    dot = page.get_by_label("Value and disagreement at every step").locator("path[fill^='#'], path[fill^='rgb']").nth(2)
+    dot.click(force=True)
+    expect(status).not_to_contain_text("Step 4 of 5")
+    page.get_by_label("Step shown").fill("0")
+    expect(status).to_contain_text("Step 0 of 5")
     assert page.locator("img.board").evaluate("image => image.decode().then(() => image.naturalWidth)") == 560
     assert violations(page) == []
 
@@ -86,7 +100,7 @@ def test_pointing_at_an_action_draws_the_line_that_is_expected_after_it(page, se
     page.get_by_role("button", name="Copy numbers").last.click()
     expect(page.get_by_text("Copied as comma-separated text.")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()").splitlines()
-    assert copied[0] == "step,choice,mean,std"
+    assert copied[0] == "step,choice,made,mean,std"
     assert len(copied) == 3
     assert violations(page) == []
 

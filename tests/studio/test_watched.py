@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bathysphere.agents.agent import Agent
 from bathysphere.agents.loading import load_agent
 from bathysphere.domains.sokoban.levels import solves
 from bathysphere.errors import BathysphereError
@@ -11,11 +12,15 @@ from bathysphere.planning.inspect import root_report
 from bathysphere.planning.planner import play_all
 from bathysphere.studio import watched as module
 from bathysphere.studio.agents import SHIPPED, Agents, agent_in, level_start, start_states
+from bathysphere.studio.charts import story_chart
 from bathysphere.studio.folder import RunsFolder
+from bathysphere.studio.graph_view import view_graph
 from bathysphere.studio.levels import generated, read_text
+from bathysphere.studio.lines import line_text
 from bathysphere.studio.sessions import Sessions
 from bathysphere.studio.thoughts import action_rows, actions_csv, graph_csv, sentence
 from bathysphere.studio.watched import Watched
+from tests.studio.test_chance import watch as watch_lake
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +48,11 @@ def played_by_planner(watched):
 
 
 @pytest.mark.parametrize("memory", [module._MEMORY, 0])
-def test_watching_changes_nothing(boxes, monkeypatch, memory):
+@pytest.mark.parametrize("planner", ["mcts", "replan"])
+def test_watching_changes_nothing(boxes, monkeypatch, memory, planner):
     monkeypatch.setattr(module, "_MEMORY", memory)  # nothing kept: all is planned again
     watched = watch(boxes, seed=4)
+    watched.change(planner=planner)
     expected = played_by_planner(watched)
     made = []
     while not watched.episode.over:
@@ -99,6 +106,44 @@ def test_a_step_of_ones_own_is_judged_and_planned_from(boxes):
         watched.play(9)
 
 
+def test_one_goes_back_and_forward_until_one_steps_elsewhere(boxes):
+    watched = watch(boxes, seed=4)
+    thoughts = []
+    for _ in range(5):
+        thoughts.append(watched.think())
+        watched.act()
+    states, expected = watched.episode.states, [thought.choice for thought in thoughts]
+    for step in (2, 4, 0, 5, 99, -1, 3):
+        watched.go_to(step)
+        assert (watched.step, watched.last) == (min(max(step, 0), 5), 5)
+        assert np.array_equal(watched.episode.states, states[: watched.step + 1])
+        if watched.step < 5:
+            assert np.array_equal(watched.think().graph.states, thoughts[watched.step].graph.states)
+        assert watched.episode.all_actions == expected
+        assert [watched.story[each].choice for each in range(5)] == expected
+    assert watched.act() == expected[3]  # the same step again: what comes after it is still there
+    assert watched.last == 5
+    watched.back()
+    other = next(a for a in range(4) if a != expected[3] and thoughts[3].report.excluded[a] is None)
+    watched.play(other)
+    assert (watched.step, watched.last) == (4, 4)
+    assert sorted(watched.story) == [0, 1, 2, 3]
+    drawn = story_chart(watched.story, watched.episode.all_actions, 4, watched.agent.domain.action_names)
+    points = drawn["series"][-1]["data"]
+    assert [point.get("symbol") for point in points] == [None, None, None, "diamond"]
+    assert "it would have chosen" in points[3]["about"]
+
+
+def test_going_forward_ends_as_before_in_a_world_with_chance():
+    watched = watch_lake(3)
+    for _ in range(4):
+        watched.act()
+    states = watched.episode.states
+    watched.restart()
+    watched.go_to(4)
+    assert np.array_equal(watched.episode.states, states)
+
+
 def test_other_settings_change_the_choice(agents):
     watched = watch(agents.load("sea-0"))
     seeking, sure = None, None
@@ -139,6 +184,47 @@ def test_best_first_search_is_seen_growing_and_its_plan_is_followed(boxes):
     for action in many.plan:
         assert watched.act() == action
     assert watched.episode.solved == bool(many.graph.solved.any())
+
+
+def test_a_plan_that_is_followed_is_seen_being_found_and_then_what_is_left_of_it(agents):
+    watched = watch(agents.load("sea-0"))
+    names, domain = watched.agent.domain.action_names, watched.agent.domain
+    watched.change(planner="replan")
+    few, found = watched.think(1), watched.think()
+    assert len(few.graph.states) < len(found.graph.states)
+    assert found.open_states is not None
+    assert found.graph.solved[found.path[-1]]
+    assert sentence(found, names).endswith(f"{len(found.plan)} steps are planned, a plan that succeeds.")
+    for number, action in enumerate(found.plan):
+        left = watched.think()
+        assert left.is_followed == (number > 0)
+        assert left.plan == found.plan[number:]
+        assert line_text(left.graph, left.lines()[action], domain).endswith("to success.")
+        kinds = {node.kind for node in view_graph(left.graph, left.path, domain).nodes}
+        assert number == 0 or kinds <= {"root", "state", "success"}
+        assert watched.act() == action
+        if number == 1:
+            count = len(found.plan) - 2
+            assert (
+                sentence(watched.think(), names)
+                == f"It chooses {names[found.plan[2]]}: {count} steps of its plan are left."
+            )
+    assert watched.episode.solved
+    values = watched.agent.values.evaluate(domain.observe(watched.episode.states[:-1])).astype(float)
+    for step, members in enumerate(values):
+        assert watched.story[step][:2] == (pytest.approx(members.mean()), pytest.approx(members.std()))
+
+
+def test_as_much_is_planned_as_in_training_even_if_that_is_more_than_the_page_offers(agents):
+    known = agents.load("sea-0")
+    domain, start = start_states(known, 0)
+    agent = agent_in(known, domain)
+    trained = module.changed_planner(agent.config, "replan", {"max_expansions": module.MOST_EXPANSIONS + 1})
+    watched = Watched(Agent(domain, agent.values, trained, model=agent.model), start)
+    watched.change(risk_coef=1.0)
+    watched.plan_as_trained()
+    with pytest.raises(BathysphereError, match=f"up to {module.MOST_EXPANSIONS + 1} expansions"):
+        watched.change(max_expansions=module.MOST_EXPANSIONS + 2)
 
 
 def test_numbers_can_be_copied_and_read(boxes):

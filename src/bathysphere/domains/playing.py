@@ -36,6 +36,7 @@ class PlayedEpisode:
         self.domain, self.max_steps = domain, domain.max_steps if max_steps is None else max_steps
         self._rng = np.random.default_rng(0) if rng is None else rng
         self._start, self._steps = start, list[_Step]()
+        self._undone: list[_Step] = []  # the one to make again first is the last
 
     @property
     def actions(self) -> list[int]:
@@ -72,19 +73,42 @@ class PlayedEpisode:
         """Whether no step can follow: the rules ended the episode, or it is cut off."""
         return self.terminal or len(self._steps) >= self.max_steps
 
+    @property
+    def num_undone(self) -> int:
+        """How many steps were taken back and can be made again."""
+        return len(self._undone)
+
+    @property
+    def all_actions(self) -> list[int]:
+        """Numbers of all actions so far, and of those that were taken back."""
+        return self.actions + [step.action for step in reversed(self._undone)]
+
     def step(self, action: int) -> None:
-        """Takes a step. The caller asks whether the episode is over."""
+        """Takes a step. The caller asks whether the episode is over.
+
+        What was taken back can still be made again if this is how it began.
+        """
         made = take_steps(self.domain, self.state[None], np.array([action], np.int32), self._rng)
         (state,), (reward,), (terminal,), (solved,) = made
         self._steps.append(_Step(action, state, float(reward), bool(terminal), bool(solved)))
+        before = self._undone.pop() if self._undone else None
+        if before is not None and (before.action != action or (before.state != state).any()):
+            self._undone.clear()
 
     def undo(self) -> None:
         """Takes back the last step, if there is one."""
-        self._steps = self._steps[:-1]
+        if self._steps:
+            self._undone.append(self._steps.pop())
+
+    def redo(self) -> None:
+        """Makes the step again that was taken back last, if there is one; in a world with chance it ends as it did."""
+        if self._undone:
+            self._steps.append(self._undone.pop())
 
     def restart(self) -> None:
         """Takes back all steps."""
-        self._steps = []
+        while self._steps:
+            self.undo()
 
     def __repr__(self) -> str:
         how = "solved" if self.solved else "ended" if self.terminal else "cut off" if self.over else "going on"

@@ -31,6 +31,7 @@ class SearchGraph:
     root: int  # the state the episode is in
     depth: NDArray[np.int64]  # [N], fewest actions from the root along known edges; -1 if it cannot be reached
     chances: NDArray[np.float64] | None = None  # [N, A, C], of every outcome; then child and reward are [N, A * C]
+    unknown: NDArray[np.bool_] | None = None  # [N], outcomes that the model does not know; None if it knows all
 
     @cached_property
     def likely_child(self) -> NDArray[np.int64]:
@@ -73,6 +74,7 @@ def graph_of_episode(graphs: Graphs, slot: int) -> SearchGraph:
         root_visits=stats["root_visits"].astype(np.int64),
         root=root,
         depth=depths_from(child, root),
+        unknown=stats["unknown"].copy(),
     )
 
 

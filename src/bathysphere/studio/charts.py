@@ -134,30 +134,66 @@ def actions_chart(report: RootReport, most: int = 24) -> dict[str, Any]:
     }
 
 
-def story_chart(story: Mapping[int, Moment], names: tuple[str, ...]) -> dict[str, Any]:
-    """Returns a chart of an episode: what each step was worth, and a band of the members' standard deviation."""
+_ABOUT = "p => Object.assign(document.createElement('div'), {textContent: p.data.about})"  # names stay text
+
+
+def story_chart(story: Mapping[int, Moment], made: Sequence[int], now: int, names: tuple[str, ...]) -> dict[str, Any]:
+    """Returns a chart of an episode: what each step was worth, and a band of the members' standard deviation.
+
+    Args:
+      story: what was thought before each step.
+      made: the actions of all steps, those that were taken back included; other ones than the agent's stand out.
+      now: the step that is next, marked by a line.
+      names: of the actions.
+    """
     steps = sorted(story)
     told = [(step, story[step].mean, story[step].std) for step in steps]
-    choices = {step: "" if story[step].choice is None else names[story[step].choice or 0] for step in steps}
     band = _band("spread", BLUE, [[s, _short(m - d)] for s, m, d in told], [[s, _short(2 * d)] for s, _, d in told])
-    drawn = {"type": "line", "name": "value", "symbolSize": 5, "symbol": "circle", "showAllSymbol": len(told) <= 60}
+    drawn = {"type": "line", "name": "value", "symbolSize": 7, "symbol": "circle", "showAllSymbol": len(told) <= 60}
     drawn |= {"lineStyle": {"width": 2, "color": BLUE}, "itemStyle": {"color": BLUE}}
     drawn["data"] = [
-        {"value": [s, _short(m)], "about": f"step {s}, {choices[s]}: {m:.4g} ± {d:.3g}"} for s, m, d in told
+        {
+            "value": [s, _short(m)],
+            "about": f"step {s}{_told_step(story[s], made[s] if s < len(made) else None, names)}: {m:.4g} ± {d:.3g}",
+            **(_OWN_STEP if s < len(made) and made[s] != story[s].choice else {}),
+        }
+        for s, m, d in told
     ]
+    line = {"type": "dashed", "color": "var(--muted)", "width": 1.5}
+    here = {"silent": True, "symbol": "none", "label": {"show": False}, "data": [{"xAxis": now}]}
+    drawn["markLine"] = {**here, "lineStyle": line}
     return {
         "animation": False,
         "grid": {"left": 8, "right": 24, "top": 12, "bottom": 30, "containLabel": True},
-        "tooltip": {**TOOLTIP, "trigger": "item", ":formatter": "p => echarts.format.encodeHTML(p.data.about)"},
-        "xAxis": axis("step", nameLocation="middle", nameGap=26, min=0, max=max([10, *steps]), minInterval=1),
+        "tooltip": {**TOOLTIP, "trigger": "item", ":formatter": _ABOUT},
+        "xAxis": axis("step", nameLocation="middle", nameGap=26, min=0, max=max([10, now, *steps]), minInterval=1),
         "yAxis": axis(scale=True, splitNumber=3),
         "series": [*band, drawn],
     }
 
 
+_OWN_STEP = {"symbol": "diamond", "symbolSize": 12, "itemStyle": {"color": ORANGE}}
+
+
+def _told_step(moment: Moment, made: int | None, names: tuple[str, ...]) -> str:
+    """Returns what was done at a step, and what the agent would have done."""
+    choice = "" if moment.choice is None else names[moment.choice]
+    if made is None or made == moment.choice:
+        return f", {choice}" if choice else ""
+    return f", {names[made]}" + (f" (it would have chosen {choice})" if choice else "")
+
+
 _GRAPH_WIDTH, _GRAPH_HEIGHT = 820, 420  # pixels, about
 _MOST_APART = 120  # pixels between neighbours
-_SYMBOLS = {"root": "circle", "state": "circle", "end": "rect", "dead end": "triangle", "success": "diamond"}
+_SYMBOLS = {"end": "rect", "dead end": "triangle", "success": "diamond"}  # others are circles
+_QUESTION = {
+    "formatter": "?",
+    "fontSize": 10,
+    "fontWeight": 700,
+    "color": "#fff",
+    "textBorderColor": "#1b2a41",
+    "textBorderWidth": 2,
+}
 _LINES = {
     "path": {"color": ORANGE, "width": 3, "opacity": 0.95},
     "tree": {"color": GREY, "width": 1, "opacity": 0.55},
@@ -193,9 +229,10 @@ def graph_chart(view: GraphView, by: str, picture: str, opened: int | None = Non
                 "name": str(node.state),
                 "x": (node.x - left) / wide * across,
                 "y": node.y / deep * _GRAPH_HEIGHT,
-                "symbol": _SYMBOLS[node.kind],
+                "symbol": _SYMBOLS.get(node.kind, "circle"),
                 "size": round(size, 1),
                 "itemStyle": {"color": colour, "borderColor": edge, "borderWidth": thick},
+                "label": {**_QUESTION, "show": node.kind == "unknown"},
                 "about": f"{node.kind} {node.state}: value {node.mean:.4g}, std {node.std:.3g}, visits {node.count}",
             }
         )
@@ -248,7 +285,8 @@ def map_chart(shown: StateMap, values: Any, ramp: str) -> dict[str, Any]:
         series = {"type": "scatter", "symbol": "triangle", ":symbolSize": size, "data": points}
         edge = {"borderColor": "#ffffff", "borderWidth": 1.5}
         return {**plane, "series": [{**series, "xAxisIndex": 1, "yAxisIndex": 1, "itemStyle": edge}]}
-    return {**plane, "series": [{"type": "heatmap", "data": points, "itemStyle": {"opacity": 0.8}}]}
+    shine = 1 if shown.picture is None else 0.8  # what is below shines through
+    return {**plane, "series": [{"type": "heatmap", "data": points, "itemStyle": {"opacity": shine}}]}
 
 
 def training_map_chart(values: Any, top: float) -> dict[str, Any]:

@@ -25,6 +25,7 @@ METRICS = {
     "rooms_visited": "Rooms visited",
 }
 _NAMED = 3  # settings in a group's name
+_DECIDES_NOTHING = ("seed", "steps", "preset", "log_every", "device", "workers", "checkpoint.")  # or is told anyway
 _GRID = 200  # points of a mean over seeds
 
 
@@ -68,8 +69,8 @@ def groups(runs: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
         rest = {name: value for name, value in run.settings.items() if name not in ("seed", "steps")}
         found.setdefault(json.dumps(rest, sort_keys=True, default=str), []).append(run)
     differences = setting_differences([group[0] for group in found.values()])
-    told_anyway = ("seed", "steps", "preset")
-    differing = _telling([(name, values) for name, values in differences if name not in told_anyway])
+    presets: list[tuple[str, ...]] = [(group[0].preset,) for group in found.values()]
+    differing = _telling([told for told in differences if not told[0].startswith(_DECIDES_NOTHING)], presets)
     named: dict[str, list[RunSummary]] = {}
     for number, group in enumerate(found.values()):
         told = [
@@ -83,11 +84,10 @@ def groups(runs: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
     return named
 
 
-def _telling(differing: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
-    """Returns the few of the settings in which groups differ that tell most of them apart."""
+def _telling(differing: list[tuple[str, list[Any]]], known: list[tuple[str, ...]]) -> list[tuple[str, list[Any]]]:
+    """Returns the few of the settings in which groups differ that tell most apart of those with equal names so far."""
     chosen: list[tuple[str, list[Any]]] = []
-    known: list[tuple[str, ...]] = [()] * (len(differing[0][1]) if differing else 0)
-    while len(chosen) < _NAMED and len(set(known)) < len(known):
+    while differing and len(chosen) < _NAMED and len(set(known)) < len(known):
         told = [[(*one, str(value)) for one, value in zip(known, values, strict=True)] for _, values in differing]
         best = max(range(len(told)), key=lambda i: (len(set(told[i])), -differing[i][1].count(None), -i))
         if len(set(told[best])) == len(set(known)):

@@ -13,7 +13,7 @@ from bathysphere.domains.base import Domain, Hopeless
 from bathysphere.planning.search_graph import SearchGraph
 
 MOST_NODES = 150
-KINDS = ("root", "state", "end", "dead end", "success")
+KINDS = ("root", "state", "end", "dead end", "success", "unknown")
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,9 @@ def view_graph(graph: SearchGraph, path: Sequence[int], domain: Domain, most: in
       most: states to draw; of more the most visited ones are kept, each with its way from the root.
     """
     parent = _parents(graph)
+    for state, after in itertools.pairwise(path):
+        if graph.depth[state] >= 0 and graph.depth[after] == graph.depth[state] + 1:
+            parent[after] = state  # of several shortest ways the planner's, so that it is drawn as a straight line
     reachable = np.flatnonzero(graph.depth >= 0)
     order = sorted(reachable.tolist(), key=lambda s: (-int(graph.count[s]), int(graph.depth[s]), s))
     kept: dict[int, None] = {graph.root: None}
@@ -78,6 +81,7 @@ def view_graph(graph: SearchGraph, path: Sequence[int], domain: Domain, most: in
     for state in kept:
         kind = "success" if graph.solved[state] else "end" if graph.terminal[state] else "state"
         kind = "dead end" if kind == "state" and dead[state] else kind
+        kind = "unknown" if graph.unknown is not None and graph.unknown[state] else kind
         kind = "root" if state == graph.root else kind
         depth = int(graph.depth[state])
         told = int(graph.count[state]), float(graph.mean[state]), float(graph.std[state])
@@ -88,13 +92,16 @@ def view_graph(graph: SearchGraph, path: Sequence[int], domain: Domain, most: in
 
 def dead_ends(graph: SearchGraph, domain: Domain) -> NDArray[np.bool_]:
     """Tells which states lead nowhere, bool [N]: all that follows is known, and ends without success or goes back."""
-    lost = graph.terminal & ~graph.solved
-    is_expanded = graph.child[:, 0] >= 0
+    goes_on = graph.solved if graph.unknown is None else graph.solved | graph.unknown
+    lost = graph.terminal & ~goes_on
+    is_known = graph.child >= 0
+    can_happen = np.ones_like(is_known) if graph.chances is None else graph.chances.reshape(is_known.shape) > 0
+    is_expanded = is_known.any(axis=1) & (is_known | ~can_happen).all(axis=1)
     if isinstance(domain, Hopeless):
-        lost = lost | (domain.hopeless(graph.states) & ~graph.solved)
+        lost = lost | (domain.hopeless(graph.states) & ~goes_on)
     itself = graph.child == np.arange(len(graph.child))[:, None]
     while True:
-        now = lost | (is_expanded & (itself | lost[graph.child]).all(axis=1) & ~graph.solved)
+        now = lost | (is_expanded & (itself | lost[graph.child] | ~can_happen).all(axis=1) & ~goes_on)
         if (now == lost).all():
             return lost & ~graph.terminal
         lost = now

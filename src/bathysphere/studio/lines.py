@@ -89,6 +89,8 @@ def line_text(graph: SearchGraph, line: Line, domain: Domain) -> str:
         return f"{told}: {steps}, and nothing new."
     if graph.solved[end]:
         return f"{told}: {steps} to success."
+    if graph.unknown is not None and graph.unknown[end]:
+        return f"{told}: {steps} to what its model does not know."
     if graph.terminal[end]:
         return f"{told}: {steps} to an end without success."
     if isinstance(domain, Hopeless) and bool(domain.hopeless(graph.states[end][None])[0]):
@@ -108,7 +110,7 @@ def told_ways(graph: SearchGraph, state: int, names: Sequence[str]) -> list[tupl
     for (action, child), chance in ways.items():
         where = "stays" if child == state else str(child)
         share = f" ({chance:.0%})" if chance < 0.999 else ""
-        if chance > 0:
+        if chance > 0 and child >= 0:
             told.append((f"{names[action]} → {where}{share}", child))
     return told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +69,12 @@ def make_app(studio: Studio) -> Any:
     return application
 
 
-def _pictures(studio: Studio) -> Callable[[str, str], Response]:
+def _pictures(studio: Studio) -> Callable[[str, str], Awaitable[Response]]:
     """Returns what answers a request for the picture of a state."""
 
-    def picture(session: str, key: str) -> Response:
+    async def picture(session: str, key: str) -> Response:
         try:
-            content = studio.sessions.find(session).picture(key)
+            content = await studio.thinking(studio.sessions.find(session).picture, key)
         except GoneError:  # no mistake of the page's: it shows the new search in a moment
             return Response(status_code=204)
         except BathysphereError as error:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from bathysphere.domains.presentation import picture_of, text_of
+from bathysphere.domains.presentation import picture_of
 from bathysphere.domains.sokoban import Level
 from bathysphere.errors import BathysphereError
 from bathysphere.studio.agents import Agents, Known, agent_in, level_start, start_states
@@ -49,10 +49,6 @@ class Session:
         else:
             raise GoneError("There is no such picture now.")
         return png(picture_of(self.watched.agent.domain, state))
-
-    def text(self) -> str:
-        """Returns the state of the episode as characters."""
-        return text_of(self.watched.agent.domain, self.watched.episode.state)
 
 
 class Sessions:

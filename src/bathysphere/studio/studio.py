@@ -26,9 +26,10 @@ class Studio:
         self.trainings = Trainings(self.folder)
         self.agents = Agents(self.folder)
         self.sessions = Sessions(self.agents)
-        # One thread plans for everybody: ensembles are shared, and trainings want the other cores.
+        # One thread plans and draws for everybody: ensembles are shared, and so are worlds, which may be simulators
+        # that are put into one state after the other. And trainings want the other cores.
         self._thinker = ThreadPoolExecutor(1, "thinking")
 
     async def thinking(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Runs something that plans, one after the other, while pages stay alive."""
+        """Runs something that plans or asks a world, one after the other, while pages stay alive."""
         return await asyncio.get_running_loop().run_in_executor(self._thinker, work, *arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,12 @@ def sentence(thought: Thought, names: tuple[str, ...]) -> str:
         return "It has found nowhere to go."
     name, report = names[thought.choice], thought.report
     if report is None:
-        ahead = int(np.count_nonzero(thought.graph.solved))
-        found = "a plan that succeeds" if ahead else "no success yet; it heads for the most promising state"
-        return f"It chooses {name}: {len(thought.plan)} steps are planned, {found}."
+        count = len(thought.plan)
+        if thought.is_followed:
+            return f"It chooses {name}: {_steps(count)} of its plan {'is' if count == 1 else 'are'} left."
+        if thought.open_states is None:
+            return f"It chooses {name}."
+        return f"It chooses {name}: {_steps(count)} {'is' if count == 1 else 'are'} planned, {_aim(thought)}."
     q = report.q[report.chosen]
     told = f"It chooses {name}: value {q.mean():.3g}, and its members differ by {q.std():.2g}."
     others = [a for a in np.argsort(-np.nan_to_num(report.score, nan=-np.inf)) if a != report.chosen]
@@ -40,6 +43,20 @@ def sentence(thought: Thought, names: tuple[str, ...]) -> str:
             f" Next best is {names[second]}, {report.score[report.chosen] - report.score[second]:.3g} below in score."
         )
     return told
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
+
+
+def _aim(thought: Thought) -> str:
+    """Says where a plan leads."""
+    graph, end = thought.graph, thought.path[-1]
+    if graph.solved[end]:
+        return "a plan that succeeds"
+    if graph.unknown is not None and graph.unknown[end]:
+        return "to what its model does not know"
+    return "no success yet; it heads for the most promising state"
 
 
 def action_rows(thought: Thought | None) -> list[dict[str, Any]]:
@@ -57,7 +74,7 @@ def action_rows(thought: Thought | None) -> list[dict[str, Any]]:
                 "name": report.action_names[a],
                 "score": _number(report.score[a], 4),
                 "mean": f"{report.q[a].mean():.4g}",
-                "std": f"{report.q[a].std():.3g}",
+                "std": f"{report.q[a].std():.2g}",
                 "reward": _number(report.reward[a], 3),
                 "penalty": f"{penalty[a]:.3g}",
                 "visits": f"{report.visits[a]}",
@@ -87,12 +104,13 @@ def actions_csv(thought: Thought | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def story_csv(story: Mapping[int, Moment], names: tuple[str, ...]) -> str:
-    """Returns what an episode's steps were worth as comma-separated text."""
-    lines = ["step,choice,mean,std"]
+def story_csv(story: Mapping[int, Moment], made: Sequence[int], names: tuple[str, ...]) -> str:
+    """Returns what an episode's steps were worth as comma-separated text: what the agent chose, and what was made."""
+    lines = ["step,choice,made,mean,std"]
     for step, (mean, std, choice) in sorted(story.items()):
-        name = "" if choice is None else names[choice].replace('"', '""')
-        lines.append(f'{step},"{name}",{mean:.6g},{std:.6g}')
+        told = (choice, made[step] if step < len(made) else None)
+        quoted = ['"' + ("" if action is None else names[action].replace('"', '""')) + '"' for action in told]
+        lines.append(f"{step},{','.join(quoted)},{mean:.6g},{std:.6g}")
     return "\n".join(lines) + "\n"
 
 

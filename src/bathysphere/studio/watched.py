@@ -13,6 +13,7 @@ from bathysphere.domains.base import States
 from bathysphere.domains.playing import PlayedEpisode
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, BestFirst, BestFirstConfig, Planner, PlannerSettings, SearchConfig, make_planner
+from bathysphere.planning.best_first import Replan
 from bathysphere.planning.best_first.reading import OpenStates, read_graph, read_open
 from bathysphere.planning.best_first.store import RUNNING
 from bathysphere.planning.expectimax import Expectimax, ExpectimaxConfig
@@ -24,7 +25,7 @@ from bathysphere.studio.lines import Line, best_line
 _MEMORY = 128 << 20  # bytes of planners that are kept to go back to
 MOST_PASSES, MOST_EXPANSIONS = 2000, 5000
 WITH_PASSES = (SearchConfig, ExpectimaxConfig)  # of planners that plan so many passes before every step
-_PLAN_MAKERS, _EXPANSIONS = ("best-first", "levin", "phs"), 200
+_PLAN_MAKERS, _EXPANSIONS = ("best-first", "levin", "phs", "replan"), 200
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Thought:
     plan: tuple[int, ...]  # actions to come; the first one is the choice
     plan_states: NDArray[np.int64]  # [T], where in the graph they start
     open_states: OpenStates | None  # of best-first search
+    is_followed: bool = False  # the plan was found at an earlier step, and the graph is what is left of it
+    members: NDArray[np.float64] | None = None  # [E], what they say of the state, where the graph says something else
 
     @property
     def path(self) -> list[int]:
@@ -58,9 +61,9 @@ class Thought:
     @property
     def moment(self) -> Moment:
         """What the choice is worth; of a planner that ranks no actions, what the state is."""
-        if self.report is None:
-            return Moment(float(self.graph.mean[self.graph.root]), float(self.graph.std[self.graph.root]), self.choice)
-        q = self.report.q[self.report.chosen]
+        q = self.graph.member_values[self.graph.root] if self.members is None else self.members
+        if self.report is not None:
+            q = self.report.q[self.report.chosen]
         return Moment(float(q.mean()), float(q.std()), self.choice)
 
     @property
@@ -119,18 +122,18 @@ class Watched:
         self._plan_by(self.agent.config)
 
     def _plan_by(self, settings: PlannerSettings) -> None:
-        passes = settings.passes if isinstance(settings, WITH_PASSES) else 0
-        expansions = settings.max_expansions if isinstance(settings, BestFirstConfig) else 0
-        if passes > MOST_PASSES or expansions > MOST_EXPANSIONS:
-            raise BathysphereError(
-                f"The studio plans up to {MOST_PASSES} passes or {MOST_EXPANSIONS} expansions a step."
-            )
+        for name, most in (("passes", MOST_PASSES), ("max_expansions", MOST_EXPANSIONS)):
+            allowed = max(most, getattr(self.agent.config, name, 0))  # or as many as in training
+            if getattr(settings, name, 0) > allowed:
+                unit = "expansions" if name == "max_expansions" else name
+                raise BathysphereError(f"The studio plans up to {allowed} {unit} a step for this agent.")
         if settings == self.settings:
             return
         before, self.settings = self.settings, settings
         self._forget(self.step)
         self._fresh = sorted({0, self.step})
         self._saved.clear()
+        self._plan.clear()
         try:
             if not self.episode.over:
                 self.think()
@@ -183,7 +186,7 @@ class Watched:
             if planner.root_states[0].tobytes() == self.episode.state.tobytes():
                 self._keep(planner)
             else:
-                self._fresh.append(self.step)
+                self._fresh = sorted({*self._fresh, self.step})
         return action
 
     def play(self, action: int) -> None:
@@ -198,31 +201,51 @@ class Watched:
             self.act()
         else:
             self._make(action)
-            self._fresh.append(self.step)
+            self._fresh = sorted({*self._fresh, self.step})
         self.remark = remark
+
+    @property
+    def last(self) -> int:
+        """The step to which one can go: those that were taken back can be made again."""
+        return self.step + self.episode.num_undone
+
+    def go_to(self, step: int) -> None:
+        """Takes back steps, or makes steps again that were taken back, until so many are made."""
+        while self.step > max(step, 0):
+            self.episode.undo()
+        while self.step < min(step, self.last):
+            self.episode.redo()
+        self._plan.clear()
+        self._change_view()
 
     def back(self) -> None:
         """Takes back the last step."""
-        self.episode.undo()
-        self._forget(self.step)
+        self.go_to(self.step - 1)
+
+    def forward(self) -> None:
+        """Makes the step again that was taken back last."""
+        self.go_to(self.step + 1)
 
     def restart(self) -> None:
         """Takes back all steps."""
-        self.episode.restart()
-        self._forget(0)
+        self.go_to(0)
 
     def _make(self, action: int) -> None:
+        before = self.episode.num_undone
         self.episode.step(action)
-        self.version += 1
-        self.remark = ""
+        if before and not self.episode.num_undone:  # it goes on in another way
+            self._forget(self.step - 1)
+        self._change_view()
 
     def _forget(self, step: int) -> None:
-        """Forgets what came after `step`."""
+        """Forgets what was planned after `step`."""
         self._fresh = [each for each in self._fresh if each <= step]
         self.story = {each: moment for each, moment in self.story.items() if each <= step}
         self._saved = {each: saved for each, saved in self._saved.items() if each <= step}
+        self._change_view()
+
+    def _change_view(self) -> None:
         self._thoughts.clear()
-        self._plan.clear()
         self.version += 1
         self.remark = ""
 
@@ -232,21 +255,8 @@ class Watched:
     def _think(self, budget: int | None) -> Thought:
         planner = self._planner_at(self.step, budget)
         settings = self.settings
-        if isinstance(planner, BestFirst) and planner.makes_plans and isinstance(settings, BestFirstConfig):
-            while planner.store.searches["status"][0] == RUNNING:
-                planner.plan()
-            found = read_graph(planner.store, planner.sizes, 0)
-            return Thought(
-                state=self.episode.state,
-                budget=found.num_expansions,
-                most=settings.max_expansions,
-                graph=found.to_search_graph(settings.discount),
-                report=None,
-                penalty=None,
-                plan=tuple(found.plan.tolist()),
-                plan_states=found.plan_states,
-                open_states=read_open(planner.store, 0),
-            )
+        if isinstance(planner, BestFirst) and isinstance(settings, BestFirstConfig):
+            return self._think_of_plan(planner, settings, budget)
         if isinstance(planner, MCTS | Expectimax) and isinstance(settings, WITH_PASSES):
             passes = min(budget or settings.passes, settings.passes)
             planner.plan(passes=passes)
@@ -259,6 +269,46 @@ class Watched:
             graph = planner.search_graph(0)
             root = np.array([graph.root])
             return Thought(self.episode.state, 0, 0, graph, None, None, (action,), root, None)
+
+    def _think_of_plan(self, planner: BestFirst, settings: BestFirstConfig, budget: int | None) -> Thought:
+        """Searches for a plan, and shows the search; of a plan that was found at an earlier step what is left."""
+        is_followed = isinstance(planner, Replan) and planner.store.searches["status"][0] != RUNNING
+        if is_followed:
+            planner.plan()
+            graph = planner.search_graph(0)
+            plan, states = _chain(graph), np.arange(len(graph.states) - 1)
+            if graph.terminal[-1]:  # of what kind of end it is, a plan says nothing
+                answer = (self.agent.model or self.agent.domain).successors(graph.states[-2:-1])
+                graph = replace(graph, solved=graph.terminal & answer.solved[0, plan[-1]])
+            return Thought(self.episode.state, 0, 0, graph, None, None, plan, states, None, is_followed=True)
+        if isinstance(planner, Replan) and budget is not None:
+            limited = self._begin(self.episode.state, self.step, budget)
+            assert isinstance(limited, Replan)
+            planner = limited
+        while planner.store.searches["status"][0] == RUNNING:
+            BestFirst.plan(planner)  # a round: `Replan` would go on to take the plan, and forget the search
+        found = read_graph(planner.store, planner.sizes, 0)
+        graph, plan, states = found.to_search_graph(settings.discount), tuple(found.plan.tolist()), found.plan_states
+        open_states, members = read_open(planner.store, 0), None
+        if isinstance(planner, Replan):  # which may plan to go elsewhere, if there is nothing to find
+            planner.plan()
+            chain, way = planner.search_graph(0), [graph.root]
+            plan, members = _chain(chain), chain.member_values[0]  # as at the steps that follow
+            for action in plan[:-1]:
+                way.append(int(graph.child[way[-1], action]))
+            states = np.array(way)
+        return Thought(
+            state=self.episode.state,
+            budget=found.num_expansions,
+            most=settings.max_expansions,
+            graph=graph,
+            report=None,
+            penalty=None,
+            plan=plan,
+            plan_states=states,
+            open_states=open_states,
+            members=members,
+        )
 
     def _told(self, report: RootReport, graph: SearchGraph, budget: int, most: int) -> Thought:
         line = best_line(graph, report.chosen)
@@ -302,6 +352,11 @@ class Watched:
         agent = self.agent
         options: dict[str, Any] = {"starts": state[None], "seed": self.seed + step, "num_episodes": 1}
         return make_planner(agent.domain, agent.values, settings, batch=1, model=agent.model, **options)
+
+
+def _chain(graph: SearchGraph) -> tuple[int, ...]:
+    """Returns the actions of a graph in which every state but the last has one."""
+    return tuple((graph.child[:-1] >= 0).argmax(axis=1).tolist())
 
 
 def judge(thought: Thought, action: int, names: tuple[str, ...]) -> str:

@@ -54,6 +54,7 @@ class FoundGraph(NamedTuple):
             root_visits=np.zeros(len(self.states), np.int64),
             root=0,
             depth=depths_from(child, 0),
+            unknown=self.unknown,
         )
 
 

@@ -163,6 +163,7 @@ class Replan(BestFirst):
             root_visits=(number == 0).astype(np.int64),
             root=0,
             depth=number.copy(),
+            unknown=(number == last) & ~self._leads_on[slot],
         )
 
     def _begin(self, slots: NDArray[np.intp], states: States, depths: NDArray[np.int64]) -> None:

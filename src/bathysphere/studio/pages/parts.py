@@ -28,6 +28,7 @@ class Table(Element, component=str(STATIC / "table.js")):
       columns: name by label; a name may begin with marks: `>` to the right, `!` as a tag, `@` opens the row, `.` a dot.
       choosable: whether rows have a box to tick.
       sortable: whether columns can be sorted.
+      first: rows that are shown until one asks for the others.
       pointing: whether rows are actions by their number, which the board shows when one points at them.
       on_choose: called with the key of a row and whether it is ticked.
       on_open: called with the key of a row.
@@ -41,11 +42,18 @@ class Table(Element, component=str(STATIC / "table.js")):
         choosable: bool = False,
         sortable: bool = False,
         pointing: bool = False,
+        first: int = 100,
         on_choose: Callable[[str, bool], Any] | None = None,
         on_open: Callable[[str], Any] | None = None,
     ) -> None:
         super().__init__()
-        self._props |= {"label": label, "choosable": choosable, "sortable": sortable, "pointing": pointing}
+        self._props |= {
+            "label": label,
+            "choosable": choosable,
+            "sortable": sortable,
+            "pointing": pointing,
+            "first": first,
+        }
         self._props["columns"], self._props["rows"] = [_column(name, text) for name, text in columns.items()], []
         if on_choose is not None:
             self.on("choose", guarded(lambda e: on_choose(e.args["key"], e.args["on"])))

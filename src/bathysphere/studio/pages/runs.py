@@ -17,8 +17,8 @@ from bathysphere.studio.studio import Studio
 
 _COLUMNS = {
     "@.name": "run",
-    "world": "world",
     "!state": "state",
+    "world": "world",
     ">seed": "seed",
     ">steps": "steps",
     ">episodes": "episodes",
@@ -82,7 +82,7 @@ class RunsPage:
                 self.chart: ui.echart | None = None  # until the table is painted: its library takes a while to load
                 self.legend = ui.element("div").classes("legend")
             with parts.card("Different settings", "Of the runs that are ticked.") as self.differences:
-                self.settings = parts.Table("Settings in which the chosen runs differ", {"name": "setting"})
+                self.settings = parts.Table("Settings in which the chosen runs differ", {"name": "setting"}, first=15)
                 self.same = parts.text("", "p", "muted")
         self.table.filter_by(words)
         self._show_table()
@@ -188,7 +188,7 @@ class RunsPage:
 
     def _show_differences(self) -> None:
         runs = self._runs()
-        found = setting_differences(runs)
+        found = sorted(setting_differences(runs), key=lambda told: None in told[1])  # first what all of them have
         columns = {"name": "setting", **{f"run{i}": run.name for i, run in enumerate(runs)}}
         rows = [
             {"key": name, "name": name, **{f"run{i}": _told(value) for i, value in enumerate(values)}}

@@ -11,7 +11,7 @@ from bathysphere.domains.presentation import text_of
 from bathysphere.errors import BathysphereError
 from bathysphere.plots import ORANGE
 from bathysphere.studio.charts import GREEN, PURPLE, RAMPS, actions_chart, graph_chart
-from bathysphere.studio.graph_view import view_graph
+from bathysphere.studio.graph_view import GraphView, view_graph
 from bathysphere.studio.lines import told_ways
 from bathysphere.studio.pages import parts
 from bathysphere.studio.pages.watch import DEFAULT, DOTS
@@ -49,6 +49,7 @@ class SearchPage:
         self.studio = studio
         self.session: Session | None = None
         self.thought: Thought | None = None
+        self.view: GraphView | None = None
         self.budget: int | None = None
         self.opened: int | None = None
         self._seen: Any = None
@@ -99,6 +100,7 @@ class SearchPage:
                 ("◆", GREEN, "success"),
                 ("▲", "inherit", "dead end"),
                 ("■", "inherit", "end"),
+                ("?", "inherit", "not known to its model"),
                 ("┅", PURPLE, "loop: back to where one comes from"),
             ):
                 with ui.element("span"):
@@ -155,6 +157,7 @@ class SearchPage:
         self.told.set_text(f"Step {watched.step}. {sentence(thought, names)}")
         unit = "Passes made" if thought.report is not None else "States expanded"
         self.slider._props["label"] = unit
+        self.slider.set_visibility(thought.most > 0)
         if self.budget is None:
             self.slider.range(1, max(thought.most if thought.report is not None else thought.budget, 1), thought.budget)
         report = thought.report
@@ -165,14 +168,14 @@ class SearchPage:
             self.actions.show(action_rows(thought))
         self.open_card.set_visibility(thought.open_states is not None)
         self.open.show(_open_rows(thought))
+        self.view = await self.studio.thinking(view_graph, thought.graph, thought.path, watched.agent.domain)
         self._draw_graph()
-        self._show_node(self.opened if self.opened is not None else thought.graph.root)
+        await self._show_node(self.opened if self.opened is not None else thought.graph.root)
 
     def _draw_graph(self) -> None:
-        if self.thought is None or self.session is None:
+        view = self.view
+        if self.thought is None or self.session is None or view is None:
             return
-        graph = self.thought.graph
-        view = view_graph(graph, self.thought.path, self.session.watched.agent.domain)
         picture = f"/picture/{self.session.name}/{{}}?{self.session.watched.version}-{self.thought.budget}"
         parts.draw(self.graph, graph_chart(view, self.by.value, picture, self.opened))
         self.ramp.style(f"background: linear-gradient(90deg, {', '.join(RAMPS[self.by.value])})")
@@ -182,25 +185,26 @@ class SearchPage:
         hidden = f"; {view.num_hidden:,} less visited ones are not drawn" if view.num_hidden else ""
         self.counted.set_text(f"{view.num_states:,} states{hidden}.")
 
-    def _clicked(self, event: Any) -> None:
+    async def _clicked(self, event: Any) -> None:
         told = event.args
         if told.get("dataType") == "node" and str(told.get("name")).isdigit():
-            self._open(int(told["name"]))
+            await self._open(int(told["name"]))
 
-    def _open(self, state: int) -> None:
+    async def _open(self, state: int) -> None:
         if self.thought is None or not 0 <= state < len(self.thought.graph.states):
             raise BathysphereError(f"There is no state {state} in this graph.")
         self.opened = state
         self._draw_graph()
-        self._show_node(state)
+        await self._show_node(state)
 
-    def _show_node(self, state: int) -> None:
+    async def _show_node(self, state: int) -> None:
         """Shows one state of the graph: its board, its numbers, where its actions lead."""
         assert self.thought is not None
         assert self.session is not None
         graph, domain = self.thought.graph, self.session.watched.agent.domain
         if state >= len(graph.states):
             state = graph.root
+        board = await self.studio.thinking(text_of, domain, graph.states[state])
         self.node.clear()
         with self.node:
             parts.text(f"State {state}" + (" (now)" if state == graph.root else ""), "h2")
@@ -208,7 +212,7 @@ class SearchPage:
             image.props["src"] = (
                 f"/picture/{self.session.name}/{state}?{self.session.watched.version}-{self.thought.budget}"
             )
-            image.props["alt"] = text_of(domain, graph.states[state])[:2000]
+            image.props["alt"] = board[:2000]
             members = ", ".join(f"{value:.3g}" for value in graph.member_values[state][:12])
             with ui.element("div").classes("facts"):
                 for name, value in (
@@ -220,15 +224,18 @@ class SearchPage:
                 ):
                     parts.text(name)
                     parts.text(value)
-            if graph.child[state, 0] >= 0:
+            if graph.unknown is not None and graph.unknown[state]:
+                told = "Its model does not know what comes here; the picture is of the state before."
+                parts.text(told, "p", "muted")
+            elif (graph.child[state] >= 0).any():
                 with ui.element("div").classes("row-of middle"):
                     for label, child in told_ways(graph, state, domain.action_names)[:_MOST_WAYS]:
                         parts.button(label, partial(self._open, child))
             else:
                 parts.text("Not expanded." if not graph.terminal[state] else "The episode ends here.", "p", "muted")
 
-            def opened() -> None:
-                self._open(_number(str(number.props["value"])))
+            async def opened() -> None:
+                await self._open(_number(str(number.props["value"])))
 
             number = parts.entry("Open state number", str(state), on_enter=opened)
             parts.button("Open", opened)

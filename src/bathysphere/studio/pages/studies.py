@@ -75,6 +75,9 @@ def _show(view: StudyView) -> None:
             with ui.element("div").classes("row-of"):
                 parts.copy_button(lambda: study_csv(view))
         for picture in view.pictures:
-            image = ui.element("img").classes("figure")
-            image.props["src"], image.props["alt"] = f"/drawn/{quote(picture)}", f"Figure of {view.title}: {picture}"
+            address, about = f"/drawn/{quote(picture)}", f"Figure of {view.title}: {picture}"
+            with ui.element("a").classes("scroll") as anchor:  # to see it alone, and larger
+                image = ui.element("img").classes("figure")
+            anchor.props["href"], anchor.props["target"] = address, "_blank"
+            image.props["src"], image.props["alt"] = address, about
             image.props["loading"] = "lazy"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -19,9 +20,9 @@ from bathysphere.studio.pages.level_desk import LevelDesk
 from bathysphere.studio.sessions import Session
 from bathysphere.studio.studio import Studio
 from bathysphere.studio.thoughts import ACTION_COLUMNS, action_rows, actions_csv, sentence, story_csv
-from bathysphere.studio.watched import MOST_EXPANSIONS, WITH_PASSES, Moment, Thought
+from bathysphere.studio.watched import MOST_EXPANSIONS, WITH_PASSES, Thought
 
-PLANNERS = {"mcts": "mcts", "best-first": "best-first", "levin": "levin", "phs": "phs"}
+PLANNERS = {name: name for name in ("mcts", "best-first", "levin", "phs", "replan")}
 RISKS = ("mean_std", "mean_variance", "second_moment", "exponential", "vote", "vote_once")
 DEFAULT = "shipped:deep-sea"
 DOTS = (
@@ -56,20 +57,21 @@ class WatchPage:
         self.studio = studio
         self.session: Session | None = None
         self.thought: Thought | None = None
-        self.is_playing, self.is_busy = False, False
+        self.is_playing, self.is_going, self.wanted = False, False, 0
+        self.turn = asyncio.Lock()  # of one who changes the session and shows it
+        self.has_next = False  # whether somebody waits for it
         self.worths: list[ui.label] = []  # on the buttons of actions
         with parts.frame("Watch", "An agent at work, and what it thinks of every step.") as beside:
             with beside:
                 self.inside = parts.link("Inside the search", "/search", classes="act")
                 self.unknown = parts.link("What it does not know", "/unknown", classes="act")
-            with ui.element("div").classes("columns two"):
-                with ui.element("div").classes("stack"):
-                    self._make_board()
-                    self._make_start()
-                with ui.element("div").classes("stack"):
+            with ui.element("div").classes("columns two watch"):
+                self._make_board()
+                with ui.element("div").classes("stack mind"):
                     self._make_thoughts()
                     self._make_settings()
                     self._make_story()
+                self._make_start()
         ui.keyboard(on_key=parts.guarded(self._key), ignore=["input", "select", "textarea", "button"])
 
     async def begin(self, session: str, agent: str, seed: int) -> None:
@@ -101,6 +103,7 @@ class WatchPage:
             with ui.element("div").classes("row-of middle"):
                 parts.button("Restart", lambda: self._do(lambda s: s.watched.restart()))
                 parts.button("Back", lambda: self._do(lambda s: s.watched.back()))
+                self.forward = parts.button("Forward", lambda: self._do(lambda s: s.watched.forward()))
                 self.step = parts.button("Step", self._step, main=True)
                 self.play = parts.button("Play", self._toggle)
                 self.speed = parts.Slider("Steps a second", 0.5, 20, 0.5, 4, None)
@@ -109,7 +112,10 @@ class WatchPage:
             parts.text("Play yourself", "h2")
             self.buttons = ui.element("div").classes("row-of middle")
             self.about = parts.text(_POINT, "p", "muted")
-            note = "Keys: n steps, b goes back, space plays and pauses; arrows and digits are your own steps."
+            note = (
+                "Keys: n steps, b and f go back and forward, space plays and pauses; arrows and digits are your own "
+                "steps."
+            )
             parts.text(note, "p", "muted")
 
     def _make_start(self) -> None:
@@ -122,12 +128,13 @@ class WatchPage:
             self.desk = LevelDesk(self.studio, self._play_level)
 
     def _make_thoughts(self) -> None:
-        with parts.card("What it thinks", DOTS):
+        with parts.card("What it thinks"):
             self.told = parts.text("Loading the agent and planning ...", "p", "said")
             self.dots = parts.chart("Every member's estimate of every action", {}, height=230)
+            self.about_dots = parts.text(DOTS, "p", "muted")
             self.actions = parts.Table("The actions and their numbers", ACTION_COLUMNS, pointing=True)
             with ui.element("div").classes("row-of"):
-                parts.copy_button(lambda: actions_csv(self.thought))
+                self.copy = parts.copy_button(lambda: actions_csv(self.thought))
 
     def _make_settings(self) -> None:
         with parts.card("How it plans", "A change is planned at once."):
@@ -144,15 +151,43 @@ class WatchPage:
                 parts.button("As trained", self._as_trained)
 
     def _make_story(self) -> None:
-        with parts.card(
-            "The episode so far", "What the next step was worth, and by how much members differed about it."
-        ):
+        note = (
+            "What each step was worth, and by how much members differed about it. A diamond: the agent would have "
+            "made another. Click on a step, or slide, to go there; nothing is lost until you step elsewhere."
+        )
+        with parts.card("The episode so far", note):
             self.story = parts.chart("Value and disagreement at every step", {}, height=190)
-            with ui.element("div").classes("row-of"):
-                parts.copy_button(lambda: story_csv(self._story(), self._names()))
+            self.story.on("componentClick", parts.guarded(self._clicked), ["value"])
+            with ui.element("div").classes("row-of middle"):
+                self.place = parts.Slider("Step shown", 0, 0, 1, 0, self._go_to)
+                self.place.classes("grow")
+                parts.copy_button(self._story_csv)
 
-    def _story(self) -> dict[int, Moment]:
-        return {} if self.session is None else self.session.watched.story
+    def _story_csv(self) -> str:
+        if self.session is None:
+            return ""
+        watched = self.session.watched
+        return story_csv(watched.story, watched.episode.all_actions, self._names())
+
+    async def _clicked(self, event: Any) -> None:
+        told = event.args.get("value")
+        if isinstance(told, list) and told:
+            await self._go_to(float(told[0]))
+
+    async def _go_to(self, step: float) -> None:
+        """Shows the episode as it was at a step; the latest wish counts, while one is being shown."""
+        if self.session is None:
+            return
+        self.wanted = min(int(step), self.session.watched.last)
+        if self.is_going:
+            return
+        self.is_going = True
+        try:
+            while self.session.watched.step != self.wanted:
+                if not await self._do(lambda session: session.watched.go_to(self.wanted)):
+                    return
+        finally:
+            self.is_going = False
 
     def _names(self) -> tuple[str, ...]:
         return () if self.session is None else self.session.watched.agent.domain.action_names
@@ -163,11 +198,11 @@ class WatchPage:
     async def _begin(self, agent: str, seed: int, level: Any) -> None:
         self.is_playing = False
         self.problem.set_text("")
-        before = self.session
-        begin = self.studio.sessions.begin
-        self.session = await self.studio.thinking(begin, agent, seed, level, before)
-        self._begun()
-        await self._show()
+        async with self.turn:
+            begin = self.studio.sessions.begin
+            self.session = await self.studio.thinking(begin, agent, seed, level, self.session)
+            self._begun()
+            await self._show()
 
     def _begun(self) -> None:
         """Shows what belongs to an episode from its beginning to its end."""
@@ -199,8 +234,8 @@ class WatchPage:
     def _show_settings(self) -> None:
         assert self.session is not None
         settings = self.session.watched.settings
-        name = planner_name(settings)
-        self.planner.offer(PLANNERS | {name: name}, name)
+        name, trained = planner_name(settings), planner_name(self.session.watched.agent.config)
+        self.planner.offer(PLANNERS | {trained: trained, name: name}, name)
         has_passes = isinstance(settings, WITH_PASSES)
         self.budget._props["label"] = "Passes" if has_passes else "Expansions"
         self.budget.set_visibility(has_passes or isinstance(settings, BestFirstConfig))
@@ -210,6 +245,7 @@ class WatchPage:
             self.budget.range(1, max(MOST_EXPANSIONS, settings.max_expansions), settings.max_expansions)
         risk = getattr(settings, "risk", "")
         self.risk.offer({r: r for r in dict.fromkeys((*RISKS, risk)) if r}, risk)
+        self.risk.enable(bool(risk))
         self.kappa.props["value"] = f"{getattr(settings, 'risk_coef', 0.0):g}"
         self.kappa.update()
 
@@ -230,17 +266,19 @@ class WatchPage:
             self.thought = await self.studio.thinking(watched.think)
             self.told.set_text(sentence(self.thought, watched.agent.domain.action_names))
         session.thought = self.thought
-        self._show_board()
-        parts.draw(self.story, story_chart(watched.story, self._names()))
+        await self._show_board()
+        parts.enabled(self.forward, watched.episode.num_undone > 0)
+        self.place.range(0, watched.last, watched.step)
+        parts.draw(self.story, story_chart(watched.story, watched.episode.all_actions, watched.step, self._names()))
         report = None if self.thought is None else self.thought.report
-        self.dots.set_visibility(report is not None)
+        for part in (self.dots, self.about_dots, self.actions, self.copy):
+            part.set_visibility(report is not None)
         if report is not None:
             self.dots.style(f"height: {max(170, 44 * min(len(report.q), 24) + 50)}px")
             parts.draw(self.dots, actions_chart(report))
         self.actions.show(action_rows(self.thought))
-        self.actions.set_visibility(report is not None)
 
-    def _show_board(self) -> None:
+    async def _show_board(self) -> None:
         """Shows the board, and on it what the agent expects."""
         session, thought = self.session, self.thought
         assert session is not None
@@ -248,7 +286,8 @@ class WatchPage:
         props |= {"lines": {}, "marks": [], "chosen": None}
         if thought is not None:
             address = f"/picture/{session.name}/{{}}?{session.watched.version}-{thought.budget}"
-            lines = told_lines(thought.graph, thought.lines(), session.watched.agent.domain, address)
+            domain = session.watched.agent.domain
+            lines = await self.studio.thinking(told_lines, thought.graph, thought.lines(), domain, address)
             marks = [] if thought.report is None else told_marks(thought.report, lines)
             props |= {"lines": lines, "marks": marks, "chosen": thought.choice}
             self.on_board.set_visibility(bool(marks))
@@ -265,23 +304,23 @@ class WatchPage:
 
     async def _follow(self) -> None:
         """Plays on, and shows what another window has done."""
-        if self.session is None or self.is_busy:
+        if self.session is None or self.turn.locked():
             return
         if self.session.version != self._seen:
             await self._show()
 
-    async def _do(self, what: Any) -> None:
-        """Does something with the session, and shows it."""
+    async def _do(self, what: Any) -> bool:
+        """Does something with the session, and shows it; not if something is being done and something else waits."""
         if self.session is None:
             raise BathysphereError("There is no episode. Choose an agent first.")
-        if self.is_busy:
-            return
-        self.is_busy = True
-        try:
+        if self.has_next:
+            return False
+        self.has_next = True
+        async with self.turn:
+            self.has_next = False
             await self.studio.thinking(what, self.session)
             await self._show()
-        finally:
-            self.is_busy = False
+        return True
 
     async def _step(self) -> None:
         if self.session is not None and self.session.watched.episode.over:
@@ -302,7 +341,8 @@ class WatchPage:
                 self._toggle()
             return
         self.timer.interval = 1 / self.speed.value
-        await self._step()
+        if not self.turn.locked():
+            await self._step()
 
     async def _key(self, event: events.KeyEventArguments) -> None:
         if not event.action.keydown or self.session is None:
@@ -318,6 +358,8 @@ class WatchPage:
             await self._step()
         elif key == "b":
             await self._do(lambda session: session.watched.back())
+        elif key == "f":
+            await self._do(lambda session: session.watched.forward())
         elif key == " ":
             self._toggle()
         elif chosen:

@@ -22,7 +22,8 @@ export default {
               <span v-if="c.dot && r.colour" class="dot" :style="{ background: r.colour }" aria-hidden="true"></span>
               <button v-if="c.opens" type="button" class="link" @click="$emit('open', r.key)">{{ r[c.name] }}</button>
               <span v-else-if="c.tag" class="tag" :class="r.tone">{{ r[c.name] }}</span>
-              <template v-else>{{ r[c.name] }}</template>
+              <template v-else-if="i > 0">{{ r[c.name] }}</template>
+              <template v-else v-for="(piece, n) in pieces(r[c.name])" :key="n">{{ piece }}<wbr></template>
               <span v-if="i === 0 && r.note" class="note">{{ r.note }}</span>
             </td>
           </tr>
@@ -32,9 +33,10 @@ export default {
       <p v-if="shown.length < matching" class="muted">The first {{ shown.length }} of {{ matching }}.
         <button type="button" class="link" @click="most = Infinity">Show all</button></p>
     </div>`,
-  props: { columns: Array, rows: Array, label: String, choosable: Boolean, sortable: Boolean, pointing: Boolean, filter: String },
+  props: { columns: Array, rows: Array, label: String, choosable: Boolean, sortable: Boolean, pointing: Boolean, filter: String,
+    first: Number },
   emits: ["choose", "open"],
-  data: () => ({ by: null, down: false, most: 100 }),
+  data() { return { by: null, down: false, most: this.first }; },
   computed: {
     found() {
       const words = (this.filter || "").toLowerCase().split(/\s+/).filter(Boolean);
@@ -51,6 +53,7 @@ export default {
   },
   methods: {
     pointAt,
+    pieces(text) { return String(text).split(/(?<=[._])/); },  // lines may break between them
     sortBy(c) {
       this.down = this.by === c.name ? !this.down : c.align === "right";
       this.by = c.name;
