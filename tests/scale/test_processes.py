@@ -17,7 +17,7 @@ import bathysphere
 from bathysphere import BathysphereError
 from bathysphere.agents.evaluation import evaluate
 from bathysphere.agents.loading import load_trained
-from bathysphere.config.convert import override
+from bathysphere.config.convert import override, with_planner
 from bathysphere.domains import make_domain
 from bathysphere.learning.block_processes import _Order, _Process
 from bathysphere.learning.blocks import BlockPlayer, Knowledge
@@ -49,6 +49,21 @@ def test_what_a_model_has_learnt_travels_to_the_workers(tmp_path):
     runner.run(config, tmp_path / "here", pictures=False)
     runner.run(override(config, {"steps": config.steps // 2}), tmp_path / "two", pictures=False)
     bathysphere.resume(tmp_path / "two", steps=config.steps, pictures=False, workers=2)
+    assert_equal(tmp_path / "two", tmp_path / "here")
+
+
+@pytest.mark.parametrize("planner", ["replan", "best-first", "none"])
+def test_other_planners_play_blocks_too(planner, tmp_path):
+    config = with_planner(in_blocks("deep-sea", steps=900, domain={"size": 6}, log_every=50), planner)
+    for name, workers in (("here", None), ("two", Workers(2))):
+        runner.run(config, tmp_path / name, pictures=False, workers=workers)
+    assert_equal(tmp_path / "two", tmp_path / "here")
+
+
+def test_worlds_with_chance_are_played_in_blocks_too(tmp_path):
+    settings = {"search": {"passes": 3}, "batch": 4, "scale": {"block": 2}, "steps": 1200, "log_every": 50}
+    for name, workers in (("here", None), ("two", 2)):
+        bathysphere.train("gymnasium:FrozenLake-v1", run_dir=tmp_path / name, workers=workers, **settings)
     assert_equal(tmp_path / "two", tmp_path / "here")
 
 
