@@ -30,6 +30,7 @@ def fill(folder: Path) -> None:
         run(override(base, {"seed": seed}), folder / f"kappa-10-seed{seed}", pictures=False)
         neutral = override(base, {"seed": seed, "search": {"risk_coef": 0.0}})
         run(neutral, folder / f"kappa-0-seed{seed}", pictures=False)
+    run(override(find_preset("toy-montezuma-unknown"), {"steps": 6_000}), folder / "rules-unknown", pictures=False)
     shutil.copytree(ROOT / "results" / "deep-sea", folder / "study")
 
 
@@ -41,8 +42,20 @@ def take(page, name: str, cards: int, *, keep: bool = False) -> None:
     page.wait_for_timeout(1500)
     box = page.locator(".card:visible").nth(cards - 1).bounding_box()
     clip = {"x": 0, "y": 0, "width": 1280, "height": box["y"] + box["height"] + 24}
-    picture = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=clip))).convert("RGB")
+    save(name, page.screenshot(full_page=True, clip=clip))
+
+
+def save(name: str, screenshot: bytes) -> None:
+    """Saves a screenshot in few colours."""
+    picture = Image.open(io.BytesIO(screenshot)).convert("RGB")
     picture.quantize(224, dither=Image.Dither.NONE).save(PICTURES / f"studio-{name}.png", optimize=True)
+
+
+def step(page, times: int) -> None:
+    """Has the agent make some steps."""
+    for _ in range(times):
+        page.get_by_role("button", name="Step", exact=True).click()
+        page.wait_for_timeout(700)
 
 
 def main() -> int:
@@ -61,9 +74,7 @@ def main() -> int:
             take(page, "runs", cards=2)
             page.goto(f"{url}/watch?agent=shipped:sokoban-10x10&seed=1")
             page.get_by_text("It chooses").wait_for()
-            for _ in range(3):
-                page.get_by_role("button", name="Step", exact=True).click()
-                page.wait_for_timeout(700)
+            step(page, 3)
             page.get_by_role("heading", name="What it thinks").click()
             take(page, "watch", cards=1)
             page.get_by_label("The actions and their numbers").locator("tbody tr").first.hover()
@@ -71,6 +82,18 @@ def main() -> int:
             page.get_by_role("link", name="Inside the search").click()
             page.get_by_role("heading", name="State").wait_for()
             take(page, "search", cards=2)
+            page.get_by_role("link", name="Watch the episode").click()
+            step(page, 3)
+            page.locator(".mark:not(.chosen)").first.click()
+            page.wait_for_timeout(700)
+            step(page, 9)
+            page.get_by_label("Step shown").fill("5")
+            page.get_by_label("Step shown").blur()
+            page.wait_for_timeout(1500)
+            save("episode", page.locator(".card").filter(has_text="The episode so far").screenshot())
+            page.goto(f"{url}/watch?agent=rules-unknown")
+            page.get_by_text("It chooses").wait_for()
+            take(page, "plan", cards=1)
             page.goto(f"{url}/unknown?agent=shipped:sokoban-10x10")
             page.get_by_text("How far members differ").wait_for()
             page.locator("select").last.select_option("single pushes")

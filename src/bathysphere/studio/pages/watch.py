@@ -133,8 +133,8 @@ class WatchPage:
             self.dots = parts.chart("Every member's estimate of every action", {}, height=230)
             self.about_dots = parts.text(DOTS, "p", "muted")
             self.actions = parts.Table("The actions and their numbers", ACTION_COLUMNS, pointing=True)
-            with ui.element("div").classes("row-of"):
-                self.copy = parts.copy_button(lambda: actions_csv(self.thought))
+            with ui.element("div").classes("row-of") as self.copy:
+                parts.copy_button(lambda: actions_csv(self.thought))
 
     def _make_settings(self) -> None:
         with parts.card("How it plans", "A change is planned at once."):
