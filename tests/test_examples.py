@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -112,3 +113,47 @@ def test_demo(tmp_path):
 def test_the_short_example_is_short():
     lines = (EXAMPLES / "train_deep_sea.py").read_text().splitlines()
     assert len([line for line in lines if line.strip()]) <= 15
+
+
+def test_minigrid_corridors_has_the_rules_of_minigrid(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    from minigrid_corridors import KeyCorridor, read
+
+    world, rng, met = KeyCorridor(), np.random.default_rng(0), set()
+    bathysphere.check_domain(bathysphere.from_steps(world), np.random.default_rng(0))
+    for _ in range(12):
+        state = world.start(rng)
+        env = world.env
+        for action in _way_to_the_ball(world, state, rng):
+            state, reward, over = world.step(state, world.actions[action])
+            _, theirs, terminated, _, _ = env.step(action)
+            assert (theirs > 0, terminated) == (reward > 0, over)
+            met.add((action, over))
+            if not over:
+                assert read(env) == state
+    assert met >= {(action, False) for action in range(6)} | {(3, True)}
+
+
+def _way_to_the_ball(world, start, rng):
+    """Some random actions, and from where they lead a shortest way to the end."""
+    wandered, state = rng.integers(6, size=20).tolist(), start
+    for action in wandered:
+        state = world.step(state, world.actions[action])[0]
+    known, waiting = {state}, deque([(state, [])])
+    while waiting:
+        state, way = waiting.popleft()
+        for action, name in enumerate(world.actions):
+            after, _, over = world.step(state, name)
+            if over:
+                return [*wandered, *way, action]
+            if after not in known:
+                known.add(after)
+                waiting.append((after, [*way, action]))
+    raise AssertionError("no way to the ball")
+
+
+def test_minigrid_corridors(tmp_path):
+    out = _run("minigrid_corridors.py", "KeyCorridorS3R1", "3", cwd=tmp_path)
+    assert re.search(r"trained: +Won \d+ of 200", out)
+    assert re.search(r"breadth-first: Won \d+ of 200", out)
+    assert re.search(r"in MiniGrid itself: \d+ of 50 episodes won", out)

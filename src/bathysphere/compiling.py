@@ -23,7 +23,9 @@ class _Announcement(event.Listener):
         _Announcement.depth += 1
         if not _Announcement.is_printed:
             _Announcement.is_printed = True
-            sys.stderr.write("Compiling for this machine; that is kept, and takes less than a minute ...\n")
+            sys.stderr.write(
+                "Compiling for this machine: a minute or so, longer if it is busy; the next start is quick ...\n"
+            )
 
     def on_end(self, event: Any) -> None:
         """Called after that."""

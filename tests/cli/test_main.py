@@ -165,7 +165,7 @@ for number in range(2):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["watch"], "'bathysphere watch' needs STR (Name of a shipped agent, agent file, or run directory)."),
+        (["watch"], "'bathysphere watch' needs a word more: name of a shipped agent, agent file, or run directory."),
         (["bench", "x"], "topic: 'x' is none of domains, planner, sokoban, planners."),
         (["levels", "generate"], "'bathysphere levels generate' needs --out PATH (File to write)."),
         (["play"], "One of these has to come next: deep-sea, toy-montezuma, sokoban."),
