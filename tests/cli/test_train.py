@@ -224,6 +224,11 @@ def test_runs(trained, tmp_path, capsys):
     [
         ("import bathysphere", "numba numpy torch matplotlib gymnasium tyro rich"),
         ("import bathysphere.cli.train", "torch matplotlib gymnasium tensorboard safetensors"),
+        (
+            "from importlib import import_module; from bathysphere.cli import VERBS; "
+            "[import_module(module) for module, _ in VERBS.values()]",
+            "torch ray matplotlib gymnasium nicegui",
+        ),
     ],
 )
 def test_imports_stay_light(code, heavy):

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-import torch
-
 from bathysphere.puzzles.player import LevelPlayer
 from bathysphere.puzzles.solving import Done, Effort, Solver, Solving, Task
 from bathysphere.scale.cluster import Cluster
@@ -128,6 +126,8 @@ class _Worker:
 @contextmanager
 def _started(agent: str, effort: Effort, jobs: int) -> Iterator[list[_Worker]]:
     """Starts processes, and ends those that are still there."""
+    import torch
+
     context = multiprocessing.get_context("spawn")
     effort = replace(effort, memory_mb=max(effort.memory_mb // jobs, 1))
     threads = max(torch.get_num_threads() // jobs, 1)
@@ -150,6 +150,8 @@ def _started(agent: str, effort: Effort, jobs: int) -> Iterator[list[_Worker]]:
 
 def _serve(pipe: Connection, agent: str, effort: Effort, threads: int) -> None:
     """Does tasks until the pipe is closed: all that a process does."""
+    import torch
+
     torch.set_num_threads(threads)
     solver = Solver(LevelPlayer(agent), effort)
     with suppress(OSError, EOFError):  # the pipe is closed
