@@ -16,6 +16,7 @@ from bathysphere.storage.checkpoint import CheckpointStore
 STEPS = 6_000
 # N = 8 is won early, so solved and unsolved episodes, updates and half-played episodes are all there.
 FLAGS = ["--domain.size", "8", "--batch", "5", "--steps", str(STEPS), "--log-every", "100", "--no-pictures"]
+_HANGS = 1800  # seconds, in which a slow machine with much other work ends too
 SAVE_OFTEN = ["--checkpoint.seconds", "0.02"]
 
 
@@ -24,8 +25,17 @@ def bathysphere(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def told(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Waits for the end of a process; returns what it printed. One that hangs is not left behind."""
+    try:
+        return process.communicate(timeout=_HANGS)
+    except BaseException:
+        process.kill()
+        raise
+
+
 def finish(process: subprocess.Popen[str], code: int = 0) -> dict:
-    out, err = process.communicate(timeout=600)
+    out, err = told(process)
     assert process.returncode == code, err
     return json.loads(out)
 
@@ -53,7 +63,7 @@ def killed(seconds: float, *arguments: str) -> int:
     The process's own timer does it: one that waits outside may come too late on a busy machine.
     """
     process = _stopped(f"signal.setitimer(signal.ITIMER_PROF, {max(seconds, 1e-4)})", *arguments)
-    process.communicate(timeout=600)
+    told(process)
     return process.returncode
 
 

@@ -25,7 +25,7 @@ from bathysphere.studies import processes
 from tests.domains.adapters.broken_environments import Corridor
 from tests.puzzles.small import EASY, TALL, TWO, write_agent
 from tests.runs.subprocesses import bathysphere as command
-from tests.runs.subprocesses import finish, killed, signalled
+from tests.runs.subprocesses import finish, killed, signalled, told
 from tests.scale.small import WORLDS, assert_equal, in_blocks
 
 
@@ -39,12 +39,14 @@ def cluster():
     node = {"num_cpus": 2, "object_store_memory": 80 * 2**20, "include_dashboard": False}
     alike = {"worker_niceness": 0}  # or workers would wait until nothing else runs on this machine
     cluster = Cluster(initialize_head=True, head_node_args={**node, "_system_config": alike})
-    cluster.add_node(wait=False, num_cpus=2, object_store_memory=80 * 2**20)
-    cluster.wait_for_nodes(timeout=600)
-    ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
+    try:
+        cluster.add_node(wait=False, num_cpus=2, object_store_memory=80 * 2**20)
+        cluster.wait_for_nodes(timeout=600)
+        ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
+        yield cluster
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -118,7 +120,7 @@ def test_a_learner_that_is_interrupted_is_resumed_by_others(world, here, cluster
     runner.run(in_blocks(world, steps=config.steps // 4, checkpoint={"seconds": 0.02}), run, pictures=False)
     words = ["train", "--resume", str(run), "--steps", str(config.steps), "--no-pictures"]
     process = signalled(signal.SIGINT, *words, "--ray", cluster.address, "--workers", "2")
-    process.communicate(timeout=600)
+    told(process)
     assert process.returncode == 130
     assert read_rows(run / "metrics.jsonl")[-1]["env_steps"] < config.steps
     finish(command(*words, "--workers", "3", "--json"))
@@ -172,11 +174,13 @@ def test_a_study_is_interrupted_on_a_cluster_and_goes_on(cluster, tmp_path):
     words = ["deep-sea", "--vary", "search.risk_coef=0,1", "--seeds", "1", "--jobs", "2", "--out", str(out)]
     words += ["--domain.size", "6", "--log-every", "100", "--checkpoint.seconds", "0.1", "--ray", cluster.address]
     process = command("sweep", *words, "--steps", "100000000", "--json")
-    while len({path.parent for path in out.rglob("step-*")}) < 2:
-        assert process.poll() is None
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=600)
+    try:
+        while len({path.parent for path in out.rglob("step-*")}) < 2:
+            assert process.poll() is None
+            time.sleep(0.1)
+    finally:
+        process.send_signal(signal.SIGINT)
+    _, said = told(process)
     assert process.returncode == 130
     assert "Everything is saved; repeat the command to go on." in said
     saved = {path: path.stat().st_size for path in out.rglob("metrics.jsonl")}
@@ -211,11 +215,11 @@ def test_ray_is_not_installed(monkeypatch, tmp_path):
 
 
 def test_nobody_answers(tmp_path):
-    for address, told in (("127.0.0.1:1", "Connection refused"), ("nonsense", "Invalid address format")):
+    for address, reason in (("127.0.0.1:1", "Connection refused"), ("nonsense", "Invalid address format")):
         process = command("train", "deep-sea", "--ray", address, "--workers", "1", "--run-dir", str(tmp_path / address))
-        _, said = process.communicate(timeout=600)
+        _, said = told(process)
         assert process.returncode == 2
-        assert f"error: There is no Ray cluster at {address}: {told}" in said
+        assert f"error: There is no Ray cluster at {address}: {reason}" in said
         assert "ray start --head" in said
         assert "Traceback" not in said
 
