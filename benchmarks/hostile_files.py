@@ -105,6 +105,8 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "expectimax": (SLIPPERY, SLIPPERY_SETTINGS),
     "expectimax-memory": (SLIPPERY, SLIPPERY_SETTINGS | {"model": "memory"}),
     "expectimax-network": (SLIPPERY, SLIPPERY_SETTINGS | {"model": "network"}),
+    "gymnasium": ("gymnasium:Taxi-v4", SLIPPERY_SETTINGS | {"domain": {"max_steps": 40}}),
+    "own-world": ("examples.sliding_tiles:SlidingTiles", SLIPPERY_SETTINGS | {"domain": {"max_steps": 40}}),
     "blocks": ("deep-sea", {"domain": {"size": 8}, "steps": 400, "scale": {"block": 4, "distance": 2}}),
     "sokoban-blocks": (
         "sokoban",

@@ -117,6 +117,29 @@ def test_closed_output_is_no_reason_to_fail():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_closed_input_is_no_keys():
+    words = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "play", "deep-sea"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: There is no terminal to play in and no keys came through the pipe.")
+
+
+def test_output_whose_encoding_lacks_letters(tmp_path):
+    levels = tmp_path / "levels.xsb"
+    levels.write_text("#####\n#@$.#\n#####\nTitle: Käse κ\n", encoding="utf-8")
+    words, ascii_only = [*COMMAND, "levels", "show", str(levels)], os.environ | {"PYTHONIOENCODING": "ascii:strict"}
+    done = subprocess.run(words, env=ascii_only, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "K\\xe4se \\u03ba" in done.stdout
+
+
+def test_names_of_files_that_are_no_text(tmp_path):
+    words = [*map(os.fsencode, COMMAND), b"runs", os.fsencode(tmp_path) + b"/no\xff"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 2)
+    assert "no\\udcff" in done.stdout + done.stderr
+
+
 def test_help_imports_nothing_heavy():
     code = (
         "import sys; from bathysphere.cli import main; main(['--help']); "

@@ -1,6 +1,7 @@
 """Objects become equal bytes if and only if they are equal, and come back equal."""
 
 import collections
+import contextlib
 import enum
 import typing
 from dataclasses import dataclass, field
@@ -207,3 +208,28 @@ def test_small_numbers_at_once_are_what_each_packs_to(things):
 )
 def test_anything_else_is_packed_one_by_one(things):
     assert Packer().small_numbers(things) is None
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.one_of(st.binary(min_size=1, max_size=60), st.tuples(THINGS, st.integers(0, 40), st.integers(0, 255))))
+def test_any_bytes_are_an_object_or_a_sentence(made_up):
+    data = made_up
+    if not isinstance(made_up, bytes):  # one byte of a good state is another
+        thing, place, byte = made_up
+        good = bytearray(Packer().pack(thing))
+        good[place % len(good)] = byte
+        data = bytes(good)
+    with contextlib.suppress(WorldError):
+        Packer(__name__).unpack(data)
+
+
+def test_states_within_states_end():
+    with pytest.raises(WorldError, match="stand for nothing"):
+        Packer().unpack(b"t\x01" * 30_000)
+
+
+@pytest.mark.parametrize("tag", [b"e", b"n", b"d"])
+def test_no_class_is_used_for_what_it_was_not_packed_as(tag):
+    name = b"Loose" if tag == b"d" else b"collections.OrderedDict"
+    with pytest.raises(WorldError):
+        Packer(__name__).unpack(tag + bytes([len(name)]) + name + Packer().pack((1, 2)))

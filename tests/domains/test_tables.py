@@ -103,3 +103,10 @@ def test_the_environment_draws_its_states_and_stays_as_it_was(lake):
     assert {picture.shape for picture in pictures} == {(256, 256, 3)}
     assert not np.array_equal(pictures[0], lake.render(right[1]))
     assert pickle.dumps(lake) == before
+
+
+def test_states_that_there_are_not_are_refused(lake):
+    states = np.array([[15, 0], [16, 0]], np.uint8)
+    for ask in (lake.observe, lake.outcomes, lake.successors):
+        with pytest.raises(BathysphereError, match="has the states 0 to 15, and 16 came"):
+            ask(states)

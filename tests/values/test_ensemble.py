@@ -414,3 +414,19 @@ def test_a_table_is_a_read_only_window_on_what_evaluate_looks_up():
     with pytest.raises(ValueError, match="read-only"):
         table[0] = 0.0
     assert Ensemble(MLP, OptimiserConfig(), Features(6), seed=0).table is None
+
+
+@pytest.mark.parametrize(("config", "spec", "name"), CASES)
+def test_what_no_optimiser_has_kept_is_refused(config, spec, name):
+    rng, settings = np.random.default_rng(1), OptimiserConfig(name=name, learning_rate=0.01)
+    ensemble = Ensemble(config, settings, spec, 1)
+    ensemble.update(taken(batches(spec, config.num_members, 1, 8, rng), 0))
+    state = ensemble.state_dict()
+    kept = [key for key in state if key.rpartition(".")[2] in ("num_updates", "step", "last_update")]
+    squares = [key for key in state if "sq" in key or key == "accumulators"]
+    assert kept or squares or name == "sgd"
+    wrong = [(key, number) for key in kept for number in (-1, 2**62)] + [(key, -1) for key in squares]
+    for key, number in wrong:
+        if state[key].size:
+            with pytest.raises(BathysphereError, match="impossible"):
+                Ensemble(config, settings, spec, 2).load_state_dict(state | {key: np.full_like(state[key], number)})

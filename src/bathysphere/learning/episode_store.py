@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import States
 from bathysphere.errors import BathysphereError
-from bathysphere.storage.state import Arrays, require
+from bathysphere.storage.state import MOST, Arrays, require
 
 
 @njit(cache=True, nogil=True)
@@ -217,7 +217,9 @@ class EpisodeStore:
                 f"{self.state_size} bytes; "
                 "load it with the domain and replay settings it was saved with."
             )
-        require(num_added >= 0 and np.isfinite(state["targets"]).all(), "replay holds a target that is no number")
+        require(
+            0 <= num_added < MOST and np.isfinite(state["targets"]).all(), "replay holds a target that is no number"
+        )
         rows = self._filled_rows(lengths)
         self._states[rows] = state["states"]
         self._targets[rows] = state["targets"]

@@ -25,7 +25,7 @@ from bathysphere.planning.planner import ActionValues, Values, not_finite, num_d
 from bathysphere.planning.played import PlayedSteps
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.planning.slots import PlayOptions, SlotPlanner
-from bathysphere.storage.state import generator_state, require, restore_generator
+from bathysphere.storage.state import MOST, generator_state, require, restore_generator
 
 _STREAM = np.dtype([("rng", np.uint64)])
 _SAVED = ("_active", "_actions", "_episode", "_members", "_tie_seeds")
@@ -219,6 +219,7 @@ class NoPlanner(SlotPlanner):
             getattr(self, name)[:] = state[name[1:]]
         self._starts.load_state_dict(state, self._active, self._episode)
         self.work.network_calls = int(state["network_calls"])
+        require(0 <= self.work.network_calls < MOST, "a count is none")
         restore_generator(self._rng, state["rng"])
 
 

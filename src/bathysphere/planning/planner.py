@@ -20,7 +20,7 @@ from bathysphere.planning.config import PlannerSettings
 from bathysphere.planning.episode import Episode
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.storage.plain import declare_family
-from bathysphere.storage.state import require
+from bathysphere.storage.state import MOST, require
 
 MODEL_ERRORS = ("wrong_reward", "false_end", "missed_end", "wrong_state")
 PHASES = ("starts", "sweep", "model", "insert", "network", "other")
@@ -126,11 +126,12 @@ class Work:
     def load_state_dict(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restores what `state_dict` returned, from arrays among which there may be others."""
         errors, calls = state["model_errors"].tolist(), state["calls"].tolist()
-        require(len(errors) == len(MODEL_ERRORS) and len(calls) == 2 and min(*errors, *calls) >= 0, "a count is none")
+        require(len(errors) == len(MODEL_ERRORS) and len(calls) == 2, "counts are missing")
+        require(all(0 <= count < MOST for count in (*errors, *calls)), "a count is none")
         self.model_errors.update(zip(MODEL_ERRORS, errors, strict=True))
         self.model_calls, self.network_calls = calls
         self.unknown_steps = int(state.get("unknown_steps", 0))
-        require(self.unknown_steps >= 0, "a count is none")
+        require(0 <= self.unknown_steps < MOST, "a count is none")
 
 
 class Planner(Protocol):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Domain, NumberedStarts, Starts, States
 from bathysphere.errors import BathysphereError
-from bathysphere.storage.state import require
+from bathysphere.storage.state import MOST, require
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,10 @@ class EpisodeStarts:
         """Restores what `state_dict` returned; there may be other arrays too. Mutates: active, indices."""
         saved, started = state["episode"], int(state["num_started"])
         require(saved.shape == state["active"].shape == indices.shape, "it has another number of slots")
-        require(started >= 0 and ((saved >= 0) & (saved < max(started, 1))).all(), "an episode goes on before it began")
+        require(
+            0 <= started < MOST and ((saved >= 0) & (saved < max(started, 1))).all(),
+            "an episode goes on before it began",
+        )
         is_going_on = self._num_episodes is not None or state["active"].all()
         require(is_going_on, "a slot is idle although there is no end of episodes")
         active[:], indices[:], self.num_started = state["active"], saved, started

@@ -168,19 +168,14 @@ class NetworkLearner:
             self._check_slot(int(index), slot, value)
             slots.setdefault(int(index), {})[slot] = value
         self._num_updates = int(state.get("num_updates", 0))
-        require(self._num_updates >= 0, "it has made less than no updates")
         groups = self._optimiser.state_dict()["param_groups"]
         self._optimiser.load_state_dict({"state": slots, "param_groups": groups})
 
     def _check_slot(self, index: int, slot: str, value: Tensor) -> None:
         """Refuses what the optimiser cannot have kept of a weight: a number of steps, or an average of its shape."""
         require(0 <= index < len(self._trained), "the optimiser knows of weights that there are not")
-        if value.ndim == 0:
-            require(value >= 0, "the optimiser has made less than no steps")
-        else:
-            fits = value.shape == self._trained[index].shape and value.dtype.is_floating_point
-            require(fits, f"what the optimiser keeps of weight {index} ({slot}) is not of its shape")
-            require("sq" not in slot or bool((value >= 0).all()), "a mean of squares is negative")
+        fits = value.ndim == 0 or (value.shape == self._trained[index].shape and value.dtype.is_floating_point)
+        require(fits, f"what the optimiser keeps of weight {index} ({slot}) is not of its shape")
 
     def _tensor(self, array: NDArray[np.generic]) -> Tensor:
         # PyTorch warns about read-only memory, so that is copied.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.domains.base import Categories, ObservationSpec
-from bathysphere.storage.state import Arrays
+from bathysphere.storage.state import Arrays, require
 from bathysphere.values import kernels
 from bathysphere.values.batch import Batch, UpdateStats, check_shapes, member_means
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
@@ -122,6 +122,8 @@ class TableLearner:
         """
         check_shapes(self.state_dict(), state)
         self.load_weights({"table": state["table"]})
+        last = state["last_update"]
+        require(((last >= 0) & (last <= state["num_updates"])).all(), "a row of the table was updated in the future")
         np.copyto(self._accumulators, state["accumulators"], casting="same_kind")
         np.copyto(self._last_update, state["last_update"], casting="same_kind")
         self._num_updates = int(state["num_updates"])

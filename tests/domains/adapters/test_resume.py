@@ -125,3 +125,36 @@ def test_origins_keep_whole_ways():
     one, other = origins.state_dict(), copy.state_dict()
     assert all(np.array_equal(one[name], other[name]) for name in one)
     assert all(array.dtype.kind in "ui" for array in one.values())  # numbers only
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "number", "said"),
+    [
+        ("parents", 1, 2, "in circles"),
+        ("parents", 0, 0, "in circles"),
+        ("parents", 1, 99, "begins nowhere"),
+        ("numbers", 2, -2, "begins nowhere"),
+        ("num_old", (), 2, "was forgotten"),
+        ("num_old", (), 9, "missing"),
+    ],
+)
+def test_ways_that_nobody_has_gone_are_refused(name, place, number, said):
+    origins = Origins()
+    keys = [bytes([number]) * 16 for number in range(4)]
+    for child, parent in zip(keys, [None, *keys], strict=False):
+        origins.add(child, parent, 1)
+    state = origins.state_dict()
+    Origins().load_state_dicts([state])
+    state[name][place] = number
+    with pytest.raises(bathysphere.BathysphereError, match=said):
+        Origins().load_state_dicts([state])
+
+
+def test_two_ways_to_one_state_are_refused():
+    origins = Origins()
+    for key in (b"a" * 16, b"b" * 16):
+        origins.add(key, None, 1)
+    state = origins.state_dict()
+    state["keys"][1] = state["keys"][0]
+    with pytest.raises(bathysphere.BathysphereError, match="two to one"):
+        Origins().load_state_dicts([state])

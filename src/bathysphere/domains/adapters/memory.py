@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.adapters.digests import SIZE
 from bathysphere.domains.base import States
+from bathysphere.storage.state import require
 
 Thing = TypeVar("Thing")
 
@@ -156,9 +157,24 @@ class Origins:
 
 
 def _read(state: Mapping[str, NDArray[Any]]) -> tuple[dict[bytes, Origin], dict[bytes, Origin]]:
-    """Returns the young and the old of what `state_dict` returned."""
-    keys = [key.tobytes() for key in state["keys"]]
-    parents = [None if parent < 0 else keys[parent] for parent in state["parents"].tolist()]
-    origins = map(Origin, parents, state["numbers"].tolist())
-    items, num_old = list(zip(keys, origins, strict=True)), int(state["num_old"])
+    """Returns the young and the old of what `state_dict` returned; refuses ways that nobody has gone."""
+    rows, places, numbers, num_old = state["keys"], state["parents"], state["numbers"], int(state["num_old"])
+    count, keys = len(rows), [key.tobytes() for key in rows]
+    is_fitting = rows.shape == (count, SIZE) and places.shape == numbers.shape == (count,) and 0 <= num_old <= count
+    require(is_fitting and len(set(keys)) == count, "ways to states are missing, or there are two to one")
+    require(((places >= -1) & (places < count) & (numbers >= -1)).all(), "a way to a state begins nowhere")
+    young = places[num_old:]
+    require(((young == -1) | (young >= num_old)).all(), "the way to a state was forgotten")
+    require(_all_end(places), "a way to a state goes in circles")
+    parents = [None if place < 0 else keys[place] for place in places.tolist()]
+    origins = map(Origin, parents, numbers.tolist())
+    items = list(zip(keys, origins, strict=True))
     return dict(items[num_old:]), dict(items[:num_old])
+
+
+def _all_end(parents: NDArray[np.int64]) -> bool:
+    """Tells whether every way from place to parent, [n], comes to one without a parent, which is -1."""
+    further = parents
+    for _ in range(len(parents).bit_length()):  # each time twice as far
+        further = np.where(further < 0, -1, further[further])
+    return bool((further < 0).all())

@@ -13,14 +13,14 @@ import enum
 import math
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bathysphere.errors import WorldError
+from bathysphere.errors import BathysphereError, WorldError
 
 _WHOLE = {b"B": 1, b"h": 2, b"i": 4, b"q": 8}  # tuples of whole numbers, by what struct calls them: bytes each
 _SMALL = ord("B")
@@ -74,9 +74,18 @@ class Packer:
 
     def unpack(self, data: bytes) -> Any:
         """Returns the object at the beginning of `data`; whatever follows it is ignored."""
-        if data[0] == _SMALL and data[1] < 128:
-            return tuple(data[2 : 2 + data[1]])
-        return _Reader(data, self._class_of).thing()
+        try:
+            if data[0] == _SMALL and data[1] < 128:
+                return tuple(data[2 : 2 + data[1]])
+            return _Reader(data, self._class_of).thing()
+        except BathysphereError:
+            raise
+        except Exception as error:  # whatever bytes can lead to that no object was written as
+            raise WorldError(
+                "unreadable-state",
+                f"A saved state holds bytes that stand for nothing ({error}).",
+                "The file that it came from is damaged, was made up, or is of another world.",
+            ) from error
 
     def _packed(self, thing: Any) -> bytes:
         match thing:
@@ -159,11 +168,13 @@ class _Reader:
             case b"b":
                 return self._block()
             case b"e":
-                return self._class_of(self._block().decode())[self._block().decode()]
+                return self._class(lambda kind: issubclass(kind, enum.Enum))[self._block().decode()]
             case b"n":
-                return self._class_of(self._block().decode())._make(self.thing())
+                return self._class(lambda kind: issubclass(kind, tuple) and hasattr(kind, "_fields"))._make(
+                    self.thing()
+                )
             case b"d":
-                return _make_dataclass(self._class_of(self._block().decode()), self.thing())
+                return _make_dataclass(self._class(dataclasses.is_dataclass), self.thing())
             case b"t":
                 return tuple(self.thing() for _ in range(self._size()))
             case b"S":
@@ -172,6 +183,13 @@ class _Reader:
                 return self._array()
         size = self._size()
         return struct.unpack(f"<{size}{tag.decode()}", self._take(size * _WHOLE[tag]))
+
+    def _class(self, is_fitting: Callable[[type], bool]) -> Any:
+        """Reads the name of a class; only one that was packed in this way is used."""
+        kind = self._class_of(self._block().decode())
+        if not is_fitting(kind):
+            raise ValueError(f"states hold no {kind.__qualname__}")
+        return kind
 
     def _array(self) -> Any:
         dtype = np.dtype(self._block().decode())

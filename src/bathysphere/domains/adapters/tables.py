@@ -106,7 +106,13 @@ class TableDomain:
         return f"{self.name}: state {self._numbers(state[None])[0]}"
 
     def _numbers(self, states: States) -> NDArray[np.int64]:
-        return as_rows(states, self.state_size).view("<u2")[:, 0].astype(np.int64)
+        numbers = as_rows(states, self.state_size).view("<u2")[:, 0].astype(np.int64)
+        if (most := numbers.max(initial=0)) >= len(self._after):
+            raise BathysphereError(
+                f"{self.name} has the states 0 to {len(self._after) - 1}, and {most} came. Pass rows that came from "
+                "initial, successors or outcomes; if they came from a file, it is damaged or was made up."
+            )
+        return numbers
 
 
 class _Drawn(TableDomain):
