@@ -106,7 +106,10 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "expectimax-memory": (SLIPPERY, SLIPPERY_SETTINGS | {"model": "memory"}),
     "expectimax-network": (SLIPPERY, SLIPPERY_SETTINGS | {"model": "network"}),
     "gymnasium": ("gymnasium:Taxi-v4", SLIPPERY_SETTINGS | {"domain": {"max_steps": 40}}),
-    "own-world": ("examples.sliding_tiles:SlidingTiles", SLIPPERY_SETTINGS | {"domain": {"max_steps": 40}}),
+    "own-world": (
+        "examples.sliding_tiles:SlidingTiles",
+        SLIPPERY_SETTINGS | {"search": {"passes": 5, "num_subsampled": None, "max_steps": 40}},
+    ),
     "blocks": ("deep-sea", {"domain": {"size": 8}, "steps": 400, "scale": {"block": 4, "distance": 2}}),
     "sokoban-blocks": (
         "sokoban",
