@@ -19,7 +19,7 @@ from bathysphere.studio.levels import generated, read_text
 from bathysphere.studio.lines import line_text
 from bathysphere.studio.sessions import Sessions
 from bathysphere.studio.thoughts import action_rows, actions_csv, graph_csv, sentence
-from bathysphere.studio.watched import Watched
+from bathysphere.studio.watched import Watched, fitting_planners
 from tests.studio.test_chance import watch as watch_lake
 
 
@@ -213,6 +213,20 @@ def test_a_plan_that_is_followed_is_seen_being_found_and_then_what_is_left_of_it
     values = watched.agent.values.evaluate(domain.observe(watched.episode.states[:-1])).astype(float)
     for step, members in enumerate(values):
         assert watched.story[step][:2] == (pytest.approx(members.mean()), pytest.approx(members.std()))
+
+
+def test_all_planners_and_measures_that_are_offered_fit(agents, boxes):
+    offered = {
+        agents.load("sea-0"): ("mcts", "best-first", "replan"),
+        boxes: ("mcts", "best-first", "levin", "phs", "replan"),
+    }
+    for known, names in offered.items():
+        watched = watch(known, seed=1)
+        assert fitting_planners(watched.agent) == names
+        for name in names:
+            watched.change(planner=name, **({} if name == "mcts" else {"max_expansions": 20}))
+            assert watched.think().choice is not None
+    assert fitting_planners(watch_lake(0).agent) == ("expectimax",)
 
 
 def test_as_much_is_planned_as_in_training_even_if_that_is_more_than_the_page_offers(agents):

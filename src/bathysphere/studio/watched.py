@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bathysphere.agents.agent import Agent
-from bathysphere.domains.base import States
+from bathysphere.domains.base import Chance, States
 from bathysphere.domains.playing import PlayedEpisode
 from bathysphere.errors import BathysphereError
 from bathysphere.planning import MCTS, BestFirst, BestFirstConfig, Planner, PlannerSettings, SearchConfig, make_planner
@@ -19,6 +19,7 @@ from bathysphere.planning.best_first.store import RUNNING
 from bathysphere.planning.expectimax import Expectimax, ExpectimaxConfig
 from bathysphere.planning.inspect import RootReport, root_report
 from bathysphere.planning.named import changed_planner, planner_name
+from bathysphere.planning.planner import PolicyValues
 from bathysphere.planning.search_graph import SearchGraph
 from bathysphere.studio.lines import Line, best_line
 
@@ -70,6 +71,15 @@ class Thought:
     def choice(self) -> int | None:
         """The action that would be taken; None if there is nowhere to go."""
         return self.plan[0] if self.plan else None
+
+
+def fitting_planners(agent: Agent) -> tuple[str, ...]:
+    """Returns the names of the planners that an agent can be watched with, that of its training first."""
+    names: tuple[str, ...] = ("expectimax",)
+    if not isinstance(agent.domain, Chance):
+        has_policy = isinstance(agent.values, PolicyValues) and agent.values.has_policy
+        names = ("mcts", *(name for name in _PLAN_MAKERS if has_policy or name not in ("levin", "phs")))
+    return tuple(dict.fromkeys((planner_name(agent.config), *names)))
 
 
 class Moment(NamedTuple):

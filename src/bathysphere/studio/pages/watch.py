@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from nicegui import events, ui
 from nicegui.element import Element
 
@@ -20,9 +22,8 @@ from bathysphere.studio.pages.level_desk import LevelDesk
 from bathysphere.studio.sessions import Session
 from bathysphere.studio.studio import Studio
 from bathysphere.studio.thoughts import ACTION_COLUMNS, action_rows, actions_csv, sentence, story_csv
-from bathysphere.studio.watched import MOST_EXPANSIONS, WITH_PASSES, Thought
+from bathysphere.studio.watched import MOST_EXPANSIONS, WITH_PASSES, Thought, fitting_planners
 
-PLANNERS = {name: name for name in ("mcts", "best-first", "levin", "phs", "replan")}
 RISKS = ("mean_std", "mean_variance", "second_moment", "exponential", "vote", "vote_once")
 DEFAULT = "shipped:deep-sea"
 DOTS = (
@@ -57,9 +58,9 @@ class WatchPage:
         self.studio = studio
         self.session: Session | None = None
         self.thought: Thought | None = None
-        self.is_playing, self.is_going, self.wanted = False, False, 0
+        self.is_playing = False
         self.turn = asyncio.Lock()  # of one who changes the session and shows it
-        self.has_next = False  # whether somebody waits for it
+        self.next: Callable[[Session], Any] | None = None  # what is to be done after that
         self.worths: list[ui.label] = []  # on the buttons of actions
         with parts.frame("Watch", "An agent at work, and what it thinks of every step.") as beside:
             with beside:
@@ -139,12 +140,14 @@ class WatchPage:
     def _make_settings(self) -> None:
         with parts.card("How it plans", "A change is planned at once."):
             with ui.element("div").classes("row-of"):
-                self.planner = parts.Choice("Planner", PLANNERS, "mcts", lambda name: self._change(planner=name))
+                self.planner = parts.Choice("Planner", {}, "", lambda name: self._change(planner=name))
                 self.budget = parts.Slider("Passes", 1, 200, 1, 10, self._change_budget)
             with ui.element("div").classes("row-of"):
                 self.risk = parts.Choice(
                     "Risk measure", {r: r for r in RISKS}, RISKS[0], lambda r: self._change(risk=r)
                 )
+                self.slid_kappa = parts.Slider("Slide κ", -10, 10, 0.1, 0, lambda kappa: self._change(risk_coef=kappa))
+            with ui.element("div").classes("row-of"):
                 self.kappa = parts.entry("κ (weight of uncertainty)", "0", on_enter=self._set_kappa)
                 parts.button("Set κ", self._set_kappa)
                 parts.button("κ = 0", lambda: self._change(risk_coef=0.0))
@@ -175,19 +178,8 @@ class WatchPage:
             await self._go_to(float(told[0]))
 
     async def _go_to(self, step: float) -> None:
-        """Shows the episode as it was at a step; the latest wish counts, while one is being shown."""
-        if self.session is None:
-            return
-        self.wanted = min(int(step), self.session.watched.last)
-        if self.is_going:
-            return
-        self.is_going = True
-        try:
-            while self.session.watched.step != self.wanted:
-                if not await self._do(lambda session: session.watched.go_to(self.wanted)):
-                    return
-        finally:
-            self.is_going = False
+        """Shows the episode as it was at a step."""
+        await self._do(lambda session: session.watched.go_to(int(step)))
 
     def _names(self) -> tuple[str, ...]:
         return () if self.session is None else self.session.watched.agent.domain.action_names
@@ -233,9 +225,8 @@ class WatchPage:
 
     def _show_settings(self) -> None:
         assert self.session is not None
-        settings = self.session.watched.settings
-        name, trained = planner_name(settings), planner_name(self.session.watched.agent.config)
-        self.planner.offer(PLANNERS | {trained: trained, name: name}, name)
+        agent, settings = self.session.watched.agent, self.session.watched.settings
+        self.planner.offer({name: name for name in fitting_planners(agent)}, planner_name(settings))
         has_passes = isinstance(settings, WITH_PASSES)
         self.budget._props["label"] = "Passes" if has_passes else "Expansions"
         self.budget.set_visibility(has_passes or isinstance(settings, BestFirstConfig))
@@ -244,10 +235,15 @@ class WatchPage:
         elif isinstance(settings, BestFirstConfig):
             self.budget.range(1, max(MOST_EXPANSIONS, settings.max_expansions), settings.max_expansions)
         risk = getattr(settings, "risk", "")
-        self.risk.offer({r: r for r in dict.fromkeys((*RISKS, risk)) if r}, risk)
+        ranks_actions = not isinstance(settings, BestFirstConfig)  # votes compare actions
+        offered = [name for name in RISKS if ranks_actions or not name.startswith("vote")]
+        self.risk.offer({name: name for name in dict.fromkeys((*offered, risk)) if name}, risk)
         self.risk.enable(bool(risk))
-        self.kappa.props["value"] = f"{getattr(settings, 'risk_coef', 0.0):g}"
+        kappa, trained = getattr(settings, "risk_coef", 0.0), getattr(agent.config, "risk_coef", 0.0)
+        self.kappa.props["value"] = f"{kappa:g}"
         self.kappa.update()
+        side = float(np.ceil(max(10.0, 2 * abs(trained), abs(kappa))))
+        self.slid_kappa.range(-side, side, kappa)
 
     async def _show(self) -> None:
         """Shows the episode as it is, and what the agent thinks of it."""
@@ -309,18 +305,17 @@ class WatchPage:
         if self.session.version != self._seen:
             await self._show()
 
-    async def _do(self, what: Any) -> bool:
-        """Does something with the session, and shows it; not if something is being done and something else waits."""
+    async def _do(self, what: Callable[[Session], Any]) -> None:
+        """Does something with the session, and shows it; of what is wanted while something is done, the latest."""
         if self.session is None:
             raise BathysphereError("There is no episode. Choose an agent first.")
-        if self.has_next:
-            return False
-        self.has_next = True
+        is_first, self.next = self.next is None, what
+        if not is_first:
+            return
         async with self.turn:
-            self.has_next = False
+            what, self.next = self.next, None
             await self.studio.thinking(what, self.session)
             await self._show()
-        return True
 
     async def _step(self) -> None:
         if self.session is not None and self.session.watched.episode.over:
@@ -369,7 +364,8 @@ class WatchPage:
         try:
             await self._do(lambda session: session.watched.change(**changes))
         finally:
-            self._show_settings()
+            if self.next is None:  # else another change comes at once
+                self._show_settings()
 
     async def _change_budget(self, value: float) -> None:
         has_passes = self.session is not None and isinstance(self.session.watched.settings, WITH_PASSES)
