@@ -188,7 +188,7 @@ for number in range(2):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["watch"], "'bathysphere watch' needs a word more: name of a shipped agent, agent file, or run directory."),
+        (["watch"], "'bathysphere watch' needs AGENT (Name of a shipped agent, agent file, or run directory)."),
         (["bench", "x"], "topic: 'x' is none of domains, planner, sokoban, planners."),
         (["levels", "generate"], "'bathysphere levels generate' needs --out PATH (File to write)."),
         (["play"], "One of these has to come next: deep-sea, toy-montezuma, sokoban."),
@@ -197,3 +197,15 @@ for number in range(2):
 def test_what_is_missing_is_told_in_a_sentence(words, said, capsys):
     assert cli.main(words) == 2
     assert capsys.readouterr().err.startswith(f"error: {said}")
+
+
+def test_help_flows_and_names_what_is_wanted(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    with pytest.raises(SystemExit):
+        cli.main(["train", "deep-sea", "--help"])
+    assert (
+        "or one that is learnt while acting: memory (what has happened" in capsys.readouterr().out
+    )  # two lines of source
+    with pytest.raises(SystemExit):
+        cli.main(["evaluate", "--help"])
+    assert "AGENT" in capsys.readouterr().out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -50,7 +50,7 @@ bathysphere agents export runs/mine mine.safetensors --results measured.json
 class Options:
     """Options of `bathysphere agents`."""
 
-    name: tyro.conf.Positional[str | None] = None
+    name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="AGENT")] = None
     """Show the card of this one: a shipped agent, or an agent file. None: list the shipped ones."""
     json: bool = False
     """Print one JSON object on stdout, and nothing else."""
@@ -60,9 +60,9 @@ class Options:
 class Export:
     """Options of `bathysphere agents export`."""
 
-    run: tyro.conf.Positional[Path]
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """The run directory."""
-    file: tyro.conf.Positional[Path]
+    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """The agent file to write, or to replace: something.safetensors."""
     results: tuple[Path, ...] = ()
     """Files with what 'bathysphere evaluate FILE --json' printed, for the card."""

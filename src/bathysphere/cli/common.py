@@ -6,10 +6,12 @@ import io
 import json
 import math
 import sys
-from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import make_dataclass
 from typing import Annotated, Any, TypeVar, Union
 
+import docstring_parser
 import tyro
 
 from bathysphere.cli.complaints import sentence_of
@@ -92,7 +94,7 @@ def parse(
     rest |= {"prog": f"bathysphere {verb}", "description": description, "registry": _REGISTRY}
     said = io.StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(said), _flowing_help():
             parsed: Options = tyro.cli(options, args=argv, config=config, **rest)
     except SystemExit:
         sentence = sentence_of(said.getvalue())
@@ -102,6 +104,24 @@ def parse(
         raise BathysphereError(f"{sentence} 'bathysphere {verb} --help' explains it.") from None
     sys.stderr.write(said.getvalue())
     return parsed
+
+
+@contextmanager
+def _flowing_help() -> Iterator[None]:
+    """Lets the texts of fields flow: tyro gets them as indented as their source is, and keeps such lines apart."""
+    parse_as_written = docstring_parser.parse_from_object
+
+    def parse_flowing(*arguments: Any) -> docstring_parser.Docstring:
+        parsed = parse_as_written(*arguments)
+        for field in parsed.params:
+            field.description = " ".join((field.description or "").split()) or None
+        return parsed
+
+    docstring_parser.parse_from_object = parse_flowing  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        docstring_parser.parse_from_object = parse_as_written
 
 
 def with_domain(options: type[Options]) -> type[Options]:

@@ -68,13 +68,8 @@ def _missing(lines: list[str]) -> str | None:
             needed.append((line.strip(), []))
         elif needed:
             needed[-1][1].append(line.strip())
-    told = [_needed(name, " ".join(about).removesuffix("(required)").strip(" .")) for name, about in needed]
+    told = [f"{name} ({' '.join(about).removesuffix('(required)').strip(' .')})" for name, about in needed]
     return f"'{command[1]}' needs {', and '.join(told)}."
-
-
-def _needed(name: str, about: str) -> str:
-    """Returns what has to be written; of a word without a name tyro tells the type (STR), which says nothing."""
-    return f"{name} ({about})" if name.startswith("-") else f"a word more: {about[0].lower()}{about[1:]}"
 
 
 def _unknown(text: str, parts: list[list[str]]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -51,7 +51,7 @@ bathysphere evaluate sokoban --levels levels.txt --planner mcts,best-first --plo
 class Options:
     """Options of `bathysphere evaluate`."""
 
-    agent: tyro.conf.Positional[str]
+    agent: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="AGENT")]
     """Name of a shipped agent, agent file, or run directory."""
     episodes: int | None = None
     """Episodes to play in the agent's own world. None: 100."""

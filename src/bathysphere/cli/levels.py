@@ -68,9 +68,9 @@ class Generate:
 class Convert:
     """Rewrite levels in another format: bathysphere levels convert levels.txt levels.sok"""
 
-    source: tyro.conf.Positional[Path]
+    source: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="LEVELS")]
     """Level file, or folder of level files, to read."""
-    out: tyro.conf.Positional[Path]
+    out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """File to write."""
     format: Format | None = None
     """Format of the file. By default its suffix tells: .txt is boxoban, .xsb, .sok."""
@@ -84,7 +84,7 @@ class Convert:
 class Check:
     """Read levels, play their solutions, tell what is wrong: bathysphere levels check levels.sok"""
 
-    sources: tyro.conf.Positional[tuple[Path, ...]]
+    sources: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="LEVELS")]
     """Level files, or folders of level files."""
     json: bool = False
     """Print one JSON object on stdout, and nothing else."""
@@ -94,7 +94,7 @@ class Check:
 class Show:
     """Print levels, or draw them: bathysphere levels show levels.txt --first 12"""
 
-    source: tyro.conf.Positional[Path]
+    source: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="LEVELS")]
     """Level file, or folder of level files."""
     first: int = 1
     """Number of the first level to show, from 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
@@ -80,7 +80,7 @@ class Train(TrainingConfig):
 class Evaluate:
     """Options of `bathysphere model evaluate`."""
 
-    model: tyro.conf.Positional[str]
+    model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
     """Name of a shipped model, or a model file."""
     agent: str | None = None
     """Also measure the model in episodes of this agent: a shipped agent, an agent file or a run directory."""

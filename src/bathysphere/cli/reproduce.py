@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -42,7 +42,7 @@ bathysphere reproduce toy-montezuma --out results/toy-montezuma --render
 class Options:
     """Options of `bathysphere reproduce`."""
 
-    study: tyro.conf.Positional[str] = ""
+    study: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="STUDY")] = ""
     """Name of the study; --list shows them."""
     seeds: int | None = None
     """Runs of every setting (boards, for Sokoban). None: as the budget says."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
@@ -35,7 +35,7 @@ _FIRST_TO_GO = (
 class Options:
     """Options of `bathysphere runs`."""
 
-    folder: tyro.conf.Positional[Path] = Path("runs")
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")] = Path("runs")
     """Folder whose runs are listed, one or two levels deep; or one run."""
     json: bool = False
     """Print one JSON object on stdout, and nothing else."""

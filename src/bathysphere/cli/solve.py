@@ -6,7 +6,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -49,7 +49,7 @@ _GONE = ("--passes", "--max-passes", "--max-steps", "--seed")
 class Options:
     """Options of `bathysphere solve`."""
 
-    levels: tyro.conf.Positional[Path]
+    levels: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="LEVELS")]
     """Level file (Boxoban, XSB or .sok), or folder of level files."""
     agent: str = "sokoban"
     """Name of a shipped agent, agent file, or run directory."""

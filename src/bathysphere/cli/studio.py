@@ -7,6 +7,7 @@ import sys
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -31,7 +32,7 @@ bathysphere studio studies/deep-sea-small --port 9000 --no-open
 class Options:
     """Options of `bathysphere studio`."""
 
-    runs: tyro.conf.Positional[Path] = Path("runs")
+    runs: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUNS")] = Path("runs")
     """Folder of runs or studies to show."""
     port: int = 8900
     """Port of the page. 0: any that is free."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -37,7 +38,7 @@ _TOLD = ("solved", "steps", "reward", "actions")  # of every episode
 class Options:
     """Options of `bathysphere watch`."""
 
-    agent: tyro.conf.Positional[str]
+    agent: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="AGENT")]
     """Name of a shipped agent, agent file, or run directory."""
     episodes: int = 1
     """Episodes to play."""
