@@ -64,6 +64,7 @@ def place(tmp_path_factory):
     (path / "gated.py").write_text(GATED)
     for words in (
         "train stairs:Stairs --steps 300 --no-pictures --json --run-dir runs/climb",
+        "train stairs:Stairs --planner replan --model memory --steps 20 --no-pictures --json --run-dir runs/unsure",
         "train gymnasium:FrozenLake-v1 --steps 100 --no-pictures --json --run-dir runs/lake",
         "sweep stairs:Stairs --vary search.risk_coef=0,2 --seeds 1 --steps 200 --out runs/sweep --jobs 1",
     ):
@@ -126,6 +127,22 @@ def test_a_world_with_chance_is_watched_and_searched(own_page, own_server):
     expect(slider).to_be_enabled()
     slider.press("Home")
     expect(own_page.get_by_text("Passes made 1", exact=True)).to_be_visible()
+
+
+def test_plans_into_what_a_model_does_not_know_say_so(own_page, own_server):
+    own_page.goto(f"{own_server}/watch?agent=unsure")
+    expect(
+        own_page.get_by_text(re.compile(r"\d+ steps? (is|are) planned, to what its model does not know"))
+    ).to_be_visible()
+    expect(own_page.locator("p.line")).to_contain_text("to what its model does not know.")
+    expect(own_page.get_by_label("The actions and their numbers")).not_to_be_visible()
+    own_page.get_by_role("link", name="Inside the search").click()
+    expect(own_page.get_by_text("Open list", exact=True)).to_be_visible()
+    marks = own_page.locator(".chart.graph svg text").filter(has_text="?")
+    expect(marks.first).to_be_attached()
+    own_page.get_by_role("button", name=re.compile("^up → ")).click()
+    expect(own_page.get_by_text("Its model does not know what comes here")).to_be_visible()
+    assert violations(own_page) == []
 
 
 def test_its_most_disputed_states_are_shown(own_page, own_server):
