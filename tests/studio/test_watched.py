@@ -67,6 +67,21 @@ def test_watching_changes_nothing(boxes, monkeypatch, memory, planner):
     assert made == expected
 
 
+def test_looking_at_the_beginning_of_a_search_leaves_earlier_plans_as_they_are(boxes, monkeypatch):
+    monkeypatch.setattr(module, "_MEMORY", 0)
+    watched = watch(boxes, seed=4)
+    watched.change(planner="replan", max_expansions=20, width=1)
+    thoughts = []
+    while not watched.episode.over and watched.step < 12:
+        thoughts.append(watched.think())
+        watched.act()
+    assert sum(not thought.is_followed for thought in thoughts) > 1
+    for step, thought in enumerate(thoughts):
+        watched.go_to(step)
+        watched.think(1)
+        assert (watched.think().plan, watched.think().is_followed) == (thought.plan, thought.is_followed)
+
+
 def test_the_thought_is_that_of_the_planner_after_so_many_passes(boxes):
     watched = watch(boxes, seed=1)
     agent = watched.agent

@@ -338,7 +338,7 @@ class Watched:
         """Returns the planner as it was before planning a step."""
         states = self.episode.states
         begin = max(each for each in self._fresh if each <= step)
-        planner = self._begin(states[begin], begin, budget)
+        planner = self._begin(states[begin], begin, None)
         if planner.makes_plans:
             return self._begin(states[step], step, budget)
         at = max((each for each in self._saved if begin <= each <= step), default=begin)
@@ -350,7 +350,7 @@ class Watched:
             if not planner.active[0] or planner.root_states[0].tobytes() != states[number + 1].tobytes():
                 break
         if not planner.active[0] or planner.root_states[0].tobytes() != states[step].tobytes():
-            planner = self._begin(states[step], step, budget)
+            planner = self._begin(states[step], step, None)
             self._fresh = sorted({*self._fresh, step})
         return planner
 
