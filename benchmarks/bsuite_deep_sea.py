@@ -9,8 +9,8 @@ in the environment that bsuite logs, so that its log has real episodes and nothi
 
 With --stochastic, in bsuite's deep_sea_stochastic: a step to the right fails with probability 1 / size, and the last
 rewards are noisy. Members then learn values of actions, without a planner and without rules (preset
-deep-sea-no-planner, learning rate 0.1), and a run ends soon after bsuite counts it as solved. What bsuite logs are the
-same episodes, with the luck they had.
+deep-sea-no-planner, learning rate 0.1), each of them from half of all steps: one unlucky step is not believed by all at
+once. A run ends soon after bsuite counts it as solved. What bsuite logs are the same episodes, with the luck they had.
 
 bsuite 0.3.6 was written for pandas 1: `Series.append`, which its analysis calls and pandas has removed, is given back
 here.
@@ -34,6 +34,7 @@ from bathysphere.config.presets import find_preset
 from bathysphere.config.run import RunConfig
 from bathysphere.domains.base import Domain
 from bathysphere.domains.worlds import describe
+from bathysphere.learning.masks import MaskConfig
 
 _ENOUGH = 0.75  # share of bad episodes below which a run ends; bsuite counts as solved what comes below 0.8
 _FIRST = 100  # episodes before which bsuite does not look
@@ -85,7 +86,9 @@ def train(size: int, episodes: int, out: Path, seed: int, *, stochastic: bool) -
     config, domain = describe(bathysphere.from_dm_env(make, max_steps=size))
     preset = find_preset("deep-sea-no-planner" if stochastic else "deep-sea")
     if stochastic:
-        preset = replace(preset, steps=episodes * size, optimiser=replace(preset.optimiser, learning_rate=0.1))
+        learning = replace(preset.learning, mask=MaskConfig(kind="bernoulli", per="transition"))
+        optimiser = replace(preset.optimiser, learning_rate=0.1)
+        preset = replace(preset, steps=episodes * size, optimiser=optimiser, learning=learning)
     run: RunConfig = replace(preset, domain=config, seed=seed)
     num_bad = num_episodes = 0
 

@@ -267,9 +267,7 @@ def test_the_treasure_is_found_without_rules_in_a_small_world():
 
 
 def test_deep_sea_is_solved_by_going_where_nothing_is_known():
-    config = override(
-        find_preset("deep-sea-memory"), {"domain": {"size": 8}, "search": {"name": "replan", "risk_coef": 5.0}}
-    )
+    config = override(find_preset("deep-sea-memory"), {"domain": {"size": 8}})
     trainer = make_trainer(config)
     episodes = [episode for _ in range(400) for episode in trainer.advance()]
     assert sum(episode.solved for episode in episodes[-20:]) >= 19

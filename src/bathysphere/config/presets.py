@@ -58,10 +58,11 @@ def _deep_sea_no_planner() -> RunConfig:
 
 
 def _deep_sea_memory() -> RunConfig:
-    """Deep-sea without its rules: planned with what has happened so far, and what never happened is worth a try."""
+    """Deep-sea without its rules: every plan is made of what has happened so far, and leads to what never did."""
     config = _deep_sea()
     learning = replace(config.learning, target="lookahead")
-    return _backward(replace(config, batch=1, model=MEMORY, search=_search(config, risk_coef=5.0), learning=learning))
+    search = ReplanConfig(discount=config.search.discount, risk_coef=5.0)
+    return _backward(replace(config, batch=1, model=MEMORY, search=search, learning=learning))
 
 
 def _paper_deep_sea() -> RunConfig:
