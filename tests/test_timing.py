@@ -27,3 +27,8 @@ def test_time_that_others_took_does_not_count(monkeypatch):
 
 def test_how_slow_a_machine_is_can_be_told():
     assert slowness() > 0
+
+
+def test_what_is_shorter_than_a_step_of_the_clock_takes_some_time(monkeypatch):
+    monkeypatch.setattr("time.process_time", lambda: 7.0)
+    assert timed(lambda: None)[1] > 0

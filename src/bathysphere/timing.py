@@ -10,6 +10,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 _WAITING = 10.0  # times its processor time that something takes which waits for others
+_LEAST = 1e-9  # seconds: clocks have steps, and what is short may take none
 _USUAL = 40e-6  # seconds that `_work` takes on the machine on which settings were found
 
 
@@ -23,7 +24,7 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float]:
     waits, processor, clock = _num_waits(), time.process_time(), time.perf_counter()
     result = work()
     clock, processor = time.perf_counter() - clock, time.process_time() - processor
-    return result, clock if clock > _WAITING * processor and _num_waits() > waits else processor
+    return result, max(clock if clock > _WAITING * processor and _num_waits() > waits else processor, _LEAST)
 
 
 def slowness() -> float:

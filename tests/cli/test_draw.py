@@ -24,6 +24,12 @@ def test_a_drawn_episode(tmp_path, capsys):
         assert poster.size == (560, 560)
 
 
+def test_a_film_has_an_end(tmp_path, capsys):
+    argv = ["draw", "toy-montezuma", "--by", "random", "--max-steps", str(10**30), "--out", str(tmp_path / "film")]
+    assert cli.main(argv) == 2
+    assert "at most 100,000 steps, and max-steps is 1000" in capsys.readouterr().err
+
+
 def test_random_play_is_reproducible(tmp_path, capsys):
     argv = [
         "draw",

@@ -67,6 +67,7 @@ def test_generate_solutions_then_check_convert_and_show(tmp_path: Path, capsys: 
     ("argv", "words"),
     [
         (["generate", "--count", "0", "--out", "a.txt"], "--count must be a whole number from 1"),
+        (["generate", "--count", str(10**30), "--out", "a.txt"], "--count must be a whole number from 1 to 1,000,000"),
         (["generate", "--size", "2", "--out", "a.txt"], "height must be a whole number from 3"),
         (["generate", "--size", "-4", "--out", "a.txt"], "height must be a whole number from 3"),
         (["generate", "--out", "a.dat"], "does not say which format"),

@@ -34,6 +34,7 @@ bathysphere draw sokoban --height 8 --width 8 --num-boxes 2 --seed 3 --mp4 --out
 """
 
 _MAX_STATES = 500_000  # breadth-first search gives up after about this many; some ten seconds
+_MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,10 @@ def _choose(options: Options, domain: Domain, start: States, rng: np.random.Gene
         return parse_actions(domain, options.actions)
     if options.by == "breadth-first":
         return shortest_solution(domain, start, _MAX_STATES)
+    if domain.max_steps > _MOST_STEPS:
+        raise BathysphereError(
+            f"An episode by chance is drawn for at most {_MOST_STEPS:,} steps, and max-steps is {domain.max_steps}."
+        )
     return [int(action) for action in rng.integers(len(domain.action_names), size=domain.max_steps)]
 
 

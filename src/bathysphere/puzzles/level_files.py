@@ -21,6 +21,7 @@ from bathysphere.errors import BathysphereError
 from bathysphere.storage.files import write_file
 
 _GAP = 24  # pixels between two boards: one tile
+_MOST_LEVELS = 1_000_000  # in a file that is made
 
 
 def generate_file(
@@ -46,8 +47,8 @@ def generate_file(
       run_length: write 3#2- for ###--; .sok only.
       track: passes on the numbers of the levels as they are made.
     """
-    if count < 1:
-        raise BathysphereError(f"--count must be a whole number from 1; got {count}.")
+    if not 1 <= count <= _MOST_LEVELS:
+        raise BathysphereError(f"--count must be a whole number from 1 to {_MOST_LEVELS:,}; got {count}.")
     style = format_of(path, style)
     if (solutions or run_length) and style != "sok":
         raise BathysphereError(

@@ -83,7 +83,7 @@ class Packer:
         except Exception as error:  # whatever bytes can lead to that no object was written as
             raise WorldError(
                 "unreadable-state",
-                f"A saved state holds bytes that stand for nothing ({error}).",
+                "A saved state holds bytes that stand for nothing.",
                 "The file that it came from is damaged, was made up, or is of another world.",
             ) from error
 
