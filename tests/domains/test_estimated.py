@@ -1,5 +1,7 @@
 """Chances that are counted in runs of a simulator: against the true ones, value iteration, and a saved run."""
 
+import inspect
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import pytest
 import bathysphere
 from bathysphere.config.auto import choose
 from bathysphere.config.convert import override
-from bathysphere.domains.base import Chance, Remembers, Sampler, Successors
+from bathysphere.domains.base import Chance, Remembers, Sampler, Successors, TextRenderer
 from bathysphere.domains.estimated import EstimatedChance, with_outcomes
 from bathysphere.domains.real_steps import take_steps
 from bathysphere.domains.worlds import as_domain, describe
@@ -240,3 +242,14 @@ def test_it_learns_to_cross_a_lake_whose_chances_it_has_to_count():
         domain, trainer.values, ExpectimaxConfig(passes=5, discount=0.99), batch=50, num_episodes=300, seed=9
     )
     assert np.mean([episode.solved for episode in play_all(planner)]) > 0.5  # the best is 0.744
+
+
+def test_what_else_a_world_offers_is_found_where_protocols_look():
+    """Since Python 3.12 that is where `inspect.getattr_static` does: not what `__getattr__` answers."""
+    world = bathysphere.from_gymnasium(hidden_lake)
+    assert isinstance(world, EstimatedChance)
+    assert isinstance(world, TextRenderer)
+    for name in ("text", "state_of"):
+        assert inspect.getattr_static(world, name)
+    start = world.initial(1, np.random.default_rng(0))
+    assert "S" in world.text(start[0])

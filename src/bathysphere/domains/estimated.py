@@ -82,11 +82,10 @@ class EstimatedChance:
         self.action_names: tuple[str, ...] = domain.action_names
         self.max_steps: int = domain.max_steps
         self.observation: ObservationSpec = domain.observation
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # copying asks for these before there is a domain
-            raise AttributeError(name)
-        return getattr(self._domain, name)
+        # What else the world offers is an attribute here too: since Python 3.12 protocols look for nothing else.
+        for name in sorted(set(dir(domain)) - set(dir(self))):
+            if not name.startswith("_"):
+                setattr(self, name, getattr(domain, name))
 
     def seed_runs(self, seed: int) -> None:
         """Has other runs made from now on. Forgets what was counted."""
