@@ -163,6 +163,9 @@ def test_what_is_saved_goes_on_bit_for_bit():
         ("network.0.first", lambda array: array[1:]),
         ("network.0.second.bias", lambda array: array + np.inf),
         ("optimiser.0.0.exp_avg", lambda array: array[1:]),
+        ("optimiser.0.0.exp_avg_sq", lambda array: array - 1),
+        ("optimiser.0.0.step", lambda array: 0 * array - 1),
+        ("optimiser.0.0.step", lambda array: 0 * array + 1e300),
     ],
 )
 def test_a_state_that_nobody_saved_is_refused(name, change):

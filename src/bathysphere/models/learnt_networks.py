@@ -15,6 +15,7 @@ from bathysphere.models.step_replay import StepReplay, Steps
 from bathysphere.storage.state import (
     Arrays,
     check_finite,
+    check_optimiser,
     generator_state,
     prefixed,
     require,
@@ -118,6 +119,7 @@ class LearntNetworks(ABC):
             expected |= {f"{index}.step": (), f"{index}.exp_avg": shape, f"{index}.exp_avg_sq": shape}
         require({name: array.shape for name, array in saved.items()} == expected, "an optimiser is of another network")
         check_finite(saved)
+        check_optimiser(saved)
         slots: dict[int, dict[str, torch.Tensor]] = {}
         for name, array in saved.items():
             index_text, slot = name.split(".")

@@ -18,7 +18,7 @@ from bathysphere.models.data import Transitions
 from bathysphere.models.evaluation import Tally, on_states
 from bathysphere.models.learned import LearnedModel
 from bathysphere.models.network import build_network, loss, num_parameters
-from bathysphere.storage.state import Arrays
+from bathysphere.storage.state import Arrays, check_finite, check_optimiser
 
 
 class ModelTrainer:
@@ -115,6 +115,8 @@ class ModelTrainer:
 
         Mutates: network, optimiser and counters.
         """
+        check_finite(state)
+        check_optimiser(state)
         tensors = {name: torch.from_numpy(np.array(array)) for name, array in state.items()}
         prefix = "network."
         self.network.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})

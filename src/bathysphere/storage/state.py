@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 MOST = 2**53  # of whatever is counted, so that sums stay exact
 _WORD = 2**64 - 1
+_COUNTS = ("num_updates", "step")  # what optimisers keep: how many updates they have made,
+_SQUARES = ("mean_square", "exp_avg_sq", "square_avg", "accumulators")  # and means of squared gradients
 
 
 def section(state: Mapping[str, T], prefix: str) -> dict[str, T]:
@@ -47,6 +49,16 @@ def check_finite(weights: Mapping[str, NDArray[Any]]) -> None:
     """Refuses saved weights that are not all numbers."""
     for name, array in weights.items():
         require(array.dtype.kind != "f" or np.isfinite(array).all(), f"the weights {name} are not finite")
+
+
+def check_optimiser(saved: Mapping[str, NDArray[Any]]) -> None:
+    """Refuses what no optimiser can have kept, among arrays whose names end in what they are."""
+    for name, array in saved.items():
+        what = name.rpartition(".")[2]
+        if what in _COUNTS:
+            require(((array >= 0) & (array < MOST)).all(), f"{name} counts no updates")
+        elif what in _SQUARES:
+            require((array >= 0).all(), f"{name} is a mean of squares, and negative")
 
 
 def require(is_kept: Any, complaint: str) -> None:

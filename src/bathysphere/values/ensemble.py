@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bathysphere.domains.base import Categories, Features, ObservationSpec
 from bathysphere.errors import BathysphereError
-from bathysphere.storage.state import MOST, Arrays, check_finite, require
+from bathysphere.storage.state import Arrays, check_finite, check_optimiser
 from bathysphere.values.batch import Batch, UpdateStats
 from bathysphere.values.config import OptimiserConfig, ValuesConfig
 from bathysphere.values.mlp import MlpLearner, is_small_mlp
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from bathysphere.values.network_learner import NetworkLearner
-
-_COUNTS = ("num_updates", "step")  # what optimisers keep: how many updates they have made,
-_SQUARES = ("mean_square", "exp_avg_sq", "square_avg", "accumulators")  # and means of squared gradients
 
 
 class Ensemble:
@@ -200,12 +197,7 @@ class Ensemble:
         Mutates: the ensemble.
         """
         check_finite(state)
-        for name, array in state.items():
-            what = name.rpartition(".")[2]
-            if what in _COUNTS:
-                require(((array >= 0) & (array < MOST)).all(), f"{name} counts no updates")
-            elif what in _SQUARES:
-                require((array >= 0).all(), f"{name} is a mean of squares, and negative")
+        check_optimiser(state)
         self._learner.load_state_dict(state)
 
     def weights(self) -> Arrays:
