@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
@@ -33,7 +34,7 @@ class PlayOptions(TypedDict, total=False):
     graph_states: int | None
 
 
-class SlotPlanner:
+class SlotPlanner(ABC):
     """Plays `batch` episodes at once, each in a slot of its own.
 
     A planner on this base says how steps are planned and made (`plan`, `act`), and what a new episode in a slot begins
@@ -99,13 +100,13 @@ class SlotPlanner:
         self.work.seconds["other"] += time.perf_counter() - began - counted
         return episodes
 
+    @abstractmethod
     def plan(self) -> None:
         """Plans the next step of every episode without making it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def act(self) -> list[Episode]:
         """Makes the planned steps; returns the episodes that finished, in slot order."""
-        raise NotImplementedError
 
     def _make_steps(self, steps: int) -> list[Episode]:
         """Makes `steps` steps in every running episode, one step in all of them at a time."""
