@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from contextlib import suppress
 from textwrap import dedent
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -56,6 +58,27 @@ def test_any_number_of_workers_plays_the_run_of_one_process(world, workers, here
     assert_equal(tmp_path / "run", here / world)
     rows = read_rows(tmp_path / "run" / "metrics.jsonl")
     assert rows[0]["workers"] == workers
+
+
+def test_what_ends_before_anybody_listens_is_told(cluster):
+    """Short blocks can be over before their end is asked for; it is then told by the thread that asks."""
+    import ray
+
+    ours, answer = RayCluster(cluster.address, 1), Future()
+
+    class Over:
+        def future(self):
+            over = ray.remote(dedent).remote("  over").future()
+            over.result()
+            return over
+
+    ours._waiting.append((answer, Over))
+    later = []
+    Thread(target=lambda: later.append(ours.run(dedent, "  later")), daemon=True).start()
+    assert answer.result(600) == "over"
+    while not later:
+        time.sleep(0.01)
+    assert later[0].result(600) == "later"
 
 
 @pytest.mark.parametrize("world", WORLDS)

@@ -59,7 +59,7 @@ class Cluster:
         answer: Future[Any] = Future()
         with self._lock:
             self._waiting.append((answer, lambda: remote.remote(*arguments)))
-            self._start()
+        self._start()
         return answer
 
     def wait(self, answer: Future[Any], seconds: float | None) -> Any:
@@ -79,16 +79,19 @@ class Cluster:
             self._ray.shutdown()
 
     def _start(self) -> None:
-        """Starts what waits, as far as there is room; the lock must be held."""
-        while self._waiting and self._num_running < self.num_workers:
-            answer, start = self._waiting.pop(0)
-            self._num_running += 1
+        """Starts what waits, as far as there is room. Nobody may hold the lock: what has ended by then is told here."""
+        while True:
+            with self._lock:
+                if not self._waiting or self._num_running >= self.num_workers:
+                    return
+                answer, start = self._waiting.pop(0)
+                self._num_running += 1
             start().future().add_done_callback(lambda done, answer=answer: self._end(answer, done))
 
     def _end(self, answer: Future[Any], done: Future[Any]) -> None:
         with self._lock:
             self._num_running -= 1
-            self._start()
+        self._start()
         if (error := done.exception()) is None:
             answer.set_result(done.result())
         else:
