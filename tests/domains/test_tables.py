@@ -107,6 +107,7 @@ def test_the_environment_draws_its_states_and_stays_as_it_was(lake):
 
 def test_states_that_there_are_not_are_refused(lake):
     states = np.array([[15, 0], [16, 0]], np.uint8)
-    for ask in (lake.observe, lake.outcomes, lake.successors):
+    assert lake.observe(states).tolist() == [[15], [16]]  # so that a model can tell that it made one up
+    for ask in (lake.outcomes, lake.successors):
         with pytest.raises(BathysphereError, match="has the states 0 to 15, and 16 came"):
             ask(states)

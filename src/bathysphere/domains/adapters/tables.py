@@ -98,15 +98,15 @@ class TableDomain:
         return Successors(_rows(self._after[likeliest]), rewards, ends, ends & (rewards > 0.0))
 
     def observe(self, states: States) -> NDArray[np.int32]:
-        """Returns the number of each state, int32 [n, 1]."""
-        return self._numbers(states).astype(np.int32)[:, None]
+        """Returns the number of each state, int32 [n, 1]; one that no state has, of a state that a model makes up."""
+        return _read(states).astype(np.int32)[:, None]
 
     def text(self, state: States) -> str:
         """Names the state."""
         return f"{self.name}: state {self._numbers(state[None])[0]}"
 
     def _numbers(self, states: States) -> NDArray[np.int64]:
-        numbers = as_rows(states, self.state_size).view("<u2")[:, 0].astype(np.int64)
+        numbers = _read(states)
         if (most := numbers.max(initial=0)) >= len(self._after):
             raise BathysphereError(
                 f"{self.name} has the states 0 to {len(self._after) - 1}, and {most} came. Pass rows that came from "
@@ -148,3 +148,8 @@ def has_chance(env: Any) -> bool:
 def _rows(numbers: NDArray[np.int64]) -> States:
     """Returns numbers [...] as states, uint8 [..., 2]."""
     return np.ascontiguousarray(numbers.astype("<u2"))[..., None].view(np.uint8)
+
+
+def _read(states: States) -> NDArray[np.int64]:
+    """Returns the numbers [n] that states, uint8 [n, 2], hold."""
+    return as_rows(states, TableDomain.state_size).view("<u2")[:, 0].astype(np.int64)
