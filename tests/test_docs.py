@@ -21,6 +21,7 @@ from tools import api_page, fields, pages
 
 import bathysphere
 from bathysphere.cli import common, main
+from bathysphere.domains import user_code
 from bathysphere.domains.toy_montezuma.maps import parse_map
 from bathysphere.runs.metrics import read_rows
 
@@ -124,6 +125,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "my_world.py").write_text(WORLD, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(user_code, "_accepted", set())  # what pages name with --import is named for them alone
     yield tmp_path
     sys.modules.pop("my_world", None)
 
